@@ -1,0 +1,102 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package xr
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// View returns what functions see of an object: all of it but the resource
+// version and the managed fields, which change by themselves. The object is not
+// changed, so it may come from an informer. The view shares everything below
+// metadata with it: it is for reading only.
+func View(u *unstructured.Unstructured) map[string]any {
+	metadata, ok := u.Object["metadata"].(map[string]any)
+	if !ok {
+		return maps.Clone(u.Object)
+	}
+	seen := maps.Clone(metadata)
+	delete(seen, "resourceVersion")
+	delete(seen, "managedFields")
+
+	view := maps.Clone(u.Object)
+	view["metadata"] = seen
+	return view
+}
+
+// hashSeed makes hashes comparable within the process, and only there.
+var hashSeed = maphash.MakeSeed()
+
+// ViewHash returns a hash of the object's View. Equal views have equal hashes
+// for as long as the process lives; the hash means nothing to another process.
+func ViewHash(u *unstructured.Unstructured) uint64 {
+	var h treeHash
+	h.SetSeed(hashSeed)
+	h.add(View(u))
+	return h.Sum64()
+}
+
+// A treeHash hashes JSON-like values. Each value goes in with its type, and with
+// its length where it has one, so that different trees give different input.
+type treeHash struct {
+	maphash.Hash
+}
+
+func (h *treeHash) add(v any) {
+	switch v := v.(type) {
+	case nil:
+		h.tag('n', 0)
+	case bool:
+		h.tag('b', boolBits(v))
+	case int64:
+		h.tag('i', uint64(v))
+	case float64:
+		h.tag('f', math.Float64bits(v))
+	case string:
+		h.addString(v)
+	case []any:
+		h.tag('l', uint64(len(v)))
+		for _, item := range v {
+			h.add(item)
+		}
+	case map[string]any:
+		h.tag('m', uint64(len(v)))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			h.addString(key)
+			h.add(v[key])
+		}
+	default:
+		// Nothing that was decoded has another type; something that was built
+		// in Go might.
+		h.tag('o', 0)
+		h.addString(fmt.Sprintf("%T %v", v, v))
+	}
+}
+
+func (h *treeHash) addString(s string) {
+	h.tag('s', uint64(len(s)))
+	// A maphash.Hash never fails to write.
+	_, _ = h.WriteString(s)
+}
+
+func (h *treeHash) tag(kind byte, bits uint64) {
+	var b [9]byte
+	b[0] = kind
+	binary.LittleEndian.PutUint64(b[1:], bits)
+	_, _ = h.Write(b[:])
+}
+
+func boolBits(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}
