@@ -1,0 +1,176 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Handler hears what happens to the objects of a kind. Calls come one at a
+// time, from a goroutine of the informer; a slow handler delays its own events
+// and nobody else's.
+type Handler interface {
+	// OnEvent tells of a change: old is nil for a creation, current for a
+	// deletion. Objects of the initial list are not told.
+	OnEvent(old, current *unstructured.Unstructured)
+	// OnFailure tells that a list or watch failed. The informer tries again
+	// by itself until it is stopped. Must not block.
+	OnFailure(err error)
+}
+
+// Informer keeps every object of one kind. All methods may be called
+// concurrently, also before the first list is complete and after Stop.
+type Informer struct {
+	kind   Kind
+	shared cache.SharedIndexInformer
+	synced <-chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Start lists and watches the kind until ctx ends or Stop is called. Whoever
+// starts an informer must stop it, and must do so also when ctx ends, to wait
+// for its goroutines.
+func Start(ctx context.Context, client dynamic.Interface, kind Kind, h Handler) (*Informer, error) {
+	shared := cache.NewSharedIndexInformerWithOptions(listWatch(client, kind.Resource), &unstructured.Unstructured{},
+		cache.SharedIndexInformerOptions{
+			Indexers:          cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+			ObjectDescription: kind.GVK.String(),
+		})
+	if err := shared.SetTransform(trim); err != nil {
+		return nil, fmt.Errorf("cannot set what to keep of %s: %w", kind.GVK, err)
+	}
+	onFailure := func(_ context.Context, _ *cache.Reflector, err error) { h.OnFailure(err) }
+	if err := shared.SetWatchErrorHandlerWithContext(onFailure); err != nil {
+		return nil, fmt.Errorf("cannot set the failure handler for %s: %w", kind.GVK, err)
+	}
+	registration, err := shared.AddEventHandlerWithOptions(adapter{h}, cache.HandlerOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set the event handler for %s: %w", kind.GVK, err)
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	i := &Informer{
+		kind:   kind,
+		shared: shared,
+		synced: registration.HasSyncedChecker().Done(),
+		cancel: cancel,
+		done:   make(chan struct{}),
+	}
+	go func() {
+		defer close(i.done)
+		shared.RunWithContext(ctx)
+	}()
+	return i, nil
+}
+
+func listWatch(client dynamic.Interface, resource schema.GroupVersionResource) cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.Resource(resource).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.Resource(resource).Watch(ctx, o)
+		},
+	}, client)
+}
+
+// Stop ends the list and watch and waits for the informer's goroutines, synced
+// or not. It is idempotent. Reads go on to return what was last known.
+func (i *Informer) Stop() {
+	i.cancel()
+	<-i.done
+}
+
+// Synced is closed once the first list is in the store and its handler has
+// been passed by: every later change is an event.
+func (i *Informer) Synced() <-chan struct{} { return i.synced }
+
+// Kind is what the API server said of the kind when the informer was started.
+func (i *Informer) Kind() Kind { return i.kind }
+
+// Len returns the number of objects kept.
+func (i *Informer) Len() int { return len(i.shared.GetIndexer().ListKeys()) }
+
+// Get returns the object, or nil if there is none. The namespace is empty for
+// a cluster-scoped kind. The object is shared: never change it.
+func (i *Informer) Get(namespace, name string) *unstructured.Unstructured {
+	key := name
+	if namespace != "" {
+		key = namespace + "/" + name
+	}
+	// The indexer's error is always nil: it serves a map.
+	obj, ok, _ := i.shared.GetIndexer().GetByKey(key)
+	if !ok {
+		return nil
+	}
+	return obj.(*unstructured.Unstructured)
+}
+
+// List returns the objects that carry all the labels, of one namespace or, if
+// that is empty, of all, sorted by namespace and name. The objects are shared:
+// never change them.
+func (i *Informer) List(namespace string, match map[string]string) []*unstructured.Unstructured {
+	indexer := i.shared.GetIndexer()
+	var all []any
+	if namespace == "" {
+		all = indexer.List()
+	} else {
+		// The indexer's error means that the index doesn't exist; it does.
+		all, _ = indexer.ByIndex(cache.NamespaceIndex, namespace)
+	}
+
+	selector := labels.SelectorFromSet(match)
+	var out []*unstructured.Unstructured
+	for _, o := range all {
+		obj := o.(*unstructured.Unstructured)
+		if len(match) == 0 || selector.Matches(labels.Set(obj.GetLabels())) {
+			out = append(out, obj)
+		}
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return out
+}
+
+// adapter turns client-go's callbacks into a Handler's.
+type adapter struct{ Handler }
+
+func (a adapter) OnAdd(obj any, initial bool) {
+	if !initial {
+		a.OnEvent(nil, obj.(*unstructured.Unstructured))
+	}
+}
+
+func (a adapter) OnUpdate(old, current any) {
+	before, after := old.(*unstructured.Unstructured), current.(*unstructured.Unstructured)
+	// After a lost watch everything is listed again; what is the same is no event.
+	if before.GetResourceVersion() == after.GetResourceVersion() && before.GetUID() == after.GetUID() {
+		return
+	}
+	a.OnEvent(before, after)
+}
+
+func (a adapter) OnDelete(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		// The deletion itself was missed: the last state known stands for it.
+		obj = gone.Obj
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		a.OnEvent(u, nil)
+	}
+}
