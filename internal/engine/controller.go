@@ -1,0 +1,357 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/store"
+	"github.com/crosswatch-io/crosswatch/internal/xr"
+)
+
+// ControllerOptions say what an XR controller reconciles, and how.
+type ControllerOptions struct {
+	Kind                    schema.GroupVersionKind
+	MaxConcurrentReconciles int
+	// RateLimiter spaces the retries of runs that return an error.
+	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
+	// Reconciler makes the reconciler, once, for the controller that it is
+	// handed.
+	Reconciler func(*Controller) reconcile.Reconciler
+}
+
+// Controller is the controller of one XR kind. Its methods may be called
+// concurrently.
+type Controller struct {
+	name    string
+	kind    schema.GroupVersionKind
+	tracker *dependency.Tracker
+	engine  *Engine
+	log     logr.Logger
+
+	cancel context.CancelFunc
+	done   chan struct{}
+	// queue may be used once queueReady is closed.
+	queue      priorityqueue.PriorityQueue[reconcile.Request]
+	queueReady chan struct{}
+
+	mu   sync.Mutex
+	runs map[types.NamespacedName]*run // guarded by mu
+	// settled counts the runs of which settled is true. Guarded by mu.
+	settled int
+}
+
+// run is what is remembered of an XR between its runs.
+type run struct {
+	uid types.UID
+	// view is the hash of what the last run started from; known is false from
+	// before an XR is read until after, so that no event in between is judged
+	// by an older view.
+	view  uint64
+	known bool
+	// wrote is the resource version of our last write to the XR.
+	wrote   string
+	settled bool
+}
+
+func newController(e *Engine, name string, kind schema.GroupVersionKind, t *dependency.Tracker) *Controller {
+	return &Controller{
+		name:       name,
+		kind:       kind,
+		tracker:    t,
+		engine:     e,
+		log:        e.log.WithValues("controller", name),
+		done:       make(chan struct{}),
+		queueReady: make(chan struct{}),
+		runs:       map[types.NamespacedName]*run{},
+	}
+}
+
+// build makes the controller-runtime controller, whose queue the engine feeds.
+func (c *Controller) build(o ControllerOptions) (func(context.Context) error, error) {
+	inner, err := controller.NewUnmanaged(c.name, controller.Options{
+		// A name comes back when its XRD does.
+		SkipNameValidation:      ptr.To(true),
+		MaxConcurrentReconciles: o.MaxConcurrentReconciles,
+		RateLimiter:             o.RateLimiter,
+		Reconciler:              o.Reconciler(c),
+		UsePriorityQueue:        ptr.To(true),
+		RecoverPanic:            ptr.To(true),
+		Logger:                  c.engine.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	capture := source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		c.queue = q.(priorityqueue.PriorityQueue[reconcile.Request])
+		close(c.queueReady)
+		return nil
+	})
+	if err := inner.Watch(capture); err != nil {
+		return nil, err
+	}
+	return inner.Start, nil
+}
+
+// Name returns the name under which the controller was started.
+func (c *Controller) Name() string { return c.name }
+
+// Kind returns the kind of the XRs that the controller reconciles.
+func (c *Controller) Kind() schema.GroupVersionKind { return c.kind }
+
+// Tracker returns the record of what the XRs depend on.
+func (c *Controller) Tracker() *dependency.Tracker { return c.tracker }
+
+// Enqueue asks for a run of each XR, as an event does.
+func (c *Controller) Enqueue(xrs ...types.NamespacedName) {
+	c.add(0, xrs...)
+}
+
+func (c *Controller) add(priority int, xrs ...types.NamespacedName) {
+	select {
+	case <-c.queueReady:
+	default:
+		return // whatever runs later reads what is there by then
+	}
+	for _, name := range xrs {
+		c.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, reconcile.Request{NamespacedName: name})
+	}
+}
+
+// enqueueAll asks for a run of every XR, behind whatever is urgent. Those that
+// are remembered and gone are among them: their deletion may have been missed
+// while nobody watched, and their own run is what forgets them.
+func (c *Controller) enqueueAll(informer *store.Informer) {
+	names := map[types.NamespacedName]struct{}{}
+	for _, obj := range informer.List("", nil) {
+		names[nameOf(obj)] = struct{}{}
+	}
+	for _, name := range c.remembered() {
+		names[name] = struct{}{}
+	}
+	for name := range names {
+		c.add(handler.LowPriority, name)
+	}
+}
+
+// remembered returns the XRs of which there is a run or a record. Some may be
+// named more than once.
+func (c *Controller) remembered() []types.NamespacedName {
+	c.mu.Lock()
+	names := slices.Collect(maps.Keys(c.runs))
+	c.mu.Unlock()
+	for _, gvk := range c.tracker.GVKs() {
+		names = c.tracker.DependantsOfKind(names, gvk)
+	}
+	return names
+}
+
+// onXR enqueues an XR that was created, deleted, or differs from what its last
+// run started from. A write of our own is an event like any other: whether a
+// function could see it is all that counts.
+func (c *Controller) onXR(old, current *unstructured.Unstructured) {
+	if current == nil {
+		c.unsettle(nameOf(old))
+		c.Enqueue(nameOf(old))
+		return
+	}
+	view := xr.ViewHash(current)
+	c.mu.Lock()
+	r, ok := c.runs[nameOf(current)]
+	same := ok && r.known && r.uid == current.GetUID() && r.view == view
+	c.mu.Unlock()
+	if !same {
+		c.Enqueue(nameOf(current))
+	}
+}
+
+// onDependency enqueues the XRs that refer to the object as it was or as it
+// is: one that stops matching matters as much as one that starts. Comparing
+// whole objects costs more than finding dependants, so it comes second.
+func (c *Controller) onDependency(gvk schema.GroupVersionKind, old, current *unstructured.Unstructured, differs func() bool) {
+	var found []types.NamespacedName
+	if old != nil {
+		found = c.tracker.Dependants(found, gvk, old)
+	}
+	if current != nil {
+		found = c.tracker.Dependants(found, gvk, current)
+	}
+	if len(found) == 0 || !differs() {
+		return
+	}
+	for _, name := range found {
+		c.log.V(1).Info("Woken", "xr", name, "by", gvk.String(), "object", nameOf(firstNonNil(current, old)))
+	}
+	c.Enqueue(found...)
+}
+
+func firstNonNil(a, b *unstructured.Unstructured) *unstructured.Unstructured {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// Informer returns what keeps the XRs, or nil until their watch was Active.
+func (c *Controller) Informer() *store.Informer {
+	c.engine.mu.Lock()
+	defer c.engine.mu.Unlock()
+	if w, ok := c.engine.watches[c.kind]; ok {
+		return w.informer
+	}
+	return nil
+}
+
+// XRs returns every XR of the kind. They are shared: never change them.
+func (c *Controller) XRs() []*unstructured.Unstructured {
+	informer := c.Informer()
+	if informer == nil {
+		return nil
+	}
+	return informer.List("", nil)
+}
+
+// Begin starts a run: it returns the XR, shared and not to be changed, or nil
+// if there is none. With fresh false the informer is behind what the last run
+// wrote; the run must end, and the event that brings the write starts another.
+// An XR that took another's name starts with an empty record.
+func (c *Controller) Begin(name types.NamespacedName) (obj *unstructured.Unstructured, fresh bool) {
+	informer := c.Informer()
+	if informer == nil {
+		return nil, false
+	}
+	c.mu.Lock()
+	if r, ok := c.runs[name]; ok {
+		r.known = false
+	}
+	c.mu.Unlock()
+
+	obj = informer.Get(name.Namespace, name.Name)
+	if obj == nil {
+		return nil, true
+	}
+	view := xr.ViewHash(obj)
+
+	c.mu.Lock()
+	r, ok := c.runs[name]
+	if ok && r.uid != obj.GetUID() {
+		c.dropLocked(name)
+		ok = false
+	}
+	if !ok {
+		r = &run{uid: obj.GetUID()}
+		c.runs[name] = r
+	}
+	fresh = r.wrote == "" || !older(obj.GetResourceVersion(), r.wrote)
+	if fresh {
+		r.view, r.known = view, true
+	}
+	c.mu.Unlock()
+
+	if !ok {
+		c.tracker.Forget(name)
+	}
+	return obj, fresh
+}
+
+// older says that version a came before b. Versions that can't be compared
+// are taken for current: the XR's next event sets things right.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// Wrote remembers the answer to a write of our own to an XR, so that no run
+// starts from an older state.
+func (c *Controller) Wrote(obj *unstructured.Unstructured) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.runs[nameOf(obj)]; ok && r.uid == obj.GetUID() {
+		r.wrote = obj.GetResourceVersion()
+	}
+}
+
+// Requirements returns what the step required last time, to be seeded.
+func (c *Controller) Requirements(name types.NamespacedName, step string) []dependency.Requirement {
+	return c.tracker.Requirements(name, step)
+}
+
+// Track ends a run that succeeded: what it composed and required is the XR's
+// record from now on.
+func (c *Controller) Track(name types.NamespacedName, composed []dependency.Reference, required []dependency.Requirement) {
+	c.tracker.Track(name, composed, required)
+	c.Settle(name)
+}
+
+// Fail ends a run that did not succeed: the record is that of the last success
+// and of this run.
+func (c *Controller) Fail(name types.NamespacedName) { c.tracker.Fail(name) }
+
+// Forget drops everything known of an XR that is gone. Only the XR's own run
+// may call it.
+func (c *Controller) Forget(name types.NamespacedName) {
+	c.mu.Lock()
+	c.dropLocked(name)
+	c.mu.Unlock()
+	c.tracker.Forget(name)
+}
+
+func (c *Controller) dropLocked(name types.NamespacedName) {
+	if r, ok := c.runs[name]; ok && r.settled {
+		c.settled--
+	}
+	delete(c.runs, name)
+}
+
+// Settle notes that what the XR depends on is known: it was tracked, or it has
+// nothing to track, being paused, deleted or without a usable revision.
+func (c *Controller) Settle(name types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.runs[name]; ok && !r.settled {
+		r.settled = true
+		c.settled++
+	}
+}
+
+func (c *Controller) unsettle(name types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.runs[name]; ok && r.settled {
+		r.settled = false
+		c.settled--
+	}
+}
+
+// Known returns how many XRs the informer holds, and of how many of them it is
+// known what they depend on.
+func (c *Controller) Known() (known, settled int) {
+	if informer := c.Informer(); informer != nil {
+		known = informer.Len()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return known, c.settled
+}
+
+func nameOf(obj *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}

@@ -1,0 +1,305 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/store"
+)
+
+// Config is what an Engine works with. All fields are required.
+type Config struct {
+	Dynamic   dynamic.Interface
+	Discovery store.Discovery
+	// Trackers holds each controller's tracker under the controller's name. It
+	// outlives the controllers, so that a restart forgets nothing.
+	Trackers *dependency.Registry
+	// SweepInterval is the time between two sweeps.
+	SweepInterval time.Duration
+	Log           logr.Logger
+}
+
+// Engine runs XR controllers and the watches they share. Its methods may be
+// called concurrently.
+type Engine struct {
+	dynamic       dynamic.Interface
+	discovery     store.Discovery
+	trackers      *dependency.Registry
+	sweepInterval time.Duration
+	log           logr.Logger
+
+	// ctx ends when Run does; everything the engine starts ends with it.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	// mu orders recording a reference, registering with a watch, taking a watch
+	// out of service and every change of a watch's state. Nothing is waited for
+	// under it.
+	mu          sync.Mutex
+	controllers map[string]*Controller
+	watches     map[schema.GroupVersionKind]*watch
+	stopped     bool
+	running     sync.WaitGroup // one for each watch and controller; added to under mu while not stopped
+}
+
+// New returns an engine that runs nothing yet. What it starts ends with Run.
+func New(c Config) *Engine {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Engine{
+		dynamic:       c.Dynamic,
+		discovery:     c.Discovery,
+		trackers:      c.Trackers,
+		sweepInterval: c.SweepInterval,
+		log:           c.Log,
+		ctx:           ctx,
+		cancel:        cancel,
+		controllers:   map[string]*Controller{},
+		watches:       map[schema.GroupVersionKind]*watch{},
+	}
+}
+
+// Run sweeps until ctx ends, then stops every controller and watch and waits
+// for them.
+func (e *Engine) Run(ctx context.Context) error {
+	ticker := time.NewTicker(e.sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			e.Sweep()
+		case <-ctx.Done():
+			e.shutdown()
+			return nil
+		}
+	}
+}
+
+func (e *Engine) shutdown() {
+	e.mu.Lock()
+	e.stopped = true
+	e.mu.Unlock()
+	e.cancel()
+	e.running.Wait()
+}
+
+// errStopped means that the engine was asked to start something after Run.
+var errStopped = errors.New("the engine has stopped")
+
+// Start starts the controller of an XR kind, or returns the one that runs. A
+// controller of that name with another kind is stopped first. The tracker that
+// the registry holds under the name is kept.
+func (e *Engine) Start(name string, o ControllerOptions) (*Controller, error) {
+	if running, ok := e.Controller(name); ok {
+		if running.kind == o.Kind {
+			return running, nil
+		}
+		e.Stop(name)
+	}
+
+	c := newController(e, name, o.Kind, e.trackers.Tracker(name))
+	run, err := c.build(o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the controller of %s: %w", kindText(o.Kind), err)
+	}
+	if err := e.launch(c, run); err != nil {
+		return nil, err
+	}
+
+	select {
+	case <-c.queueReady:
+	case <-c.done:
+		e.Stop(name)
+		return nil, fmt.Errorf("cannot start the controller of %s: %w", kindText(o.Kind), errStopped)
+	}
+	e.watchOwn(c)
+	return c, nil
+}
+
+// launch registers the controller and runs it in a goroutine of its own.
+func (e *Engine) launch(c *Controller, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(e.ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		cancel()
+		return errStopped
+	}
+	if _, ok := e.controllers[c.name]; ok {
+		cancel()
+		return fmt.Errorf("controller %q is being started already", c.name)
+	}
+	c.cancel = cancel
+	e.controllers[c.name] = c
+	e.running.Go(func() {
+		defer close(c.done)
+		if err := run(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error(err, "XR controller failed")
+		}
+	})
+	return nil
+}
+
+// watchOwn puts the watch of the XR kind itself into service. If it runs
+// already, for others, its XRs are enqueued here; else when it becomes Active.
+func (e *Engine) watchOwn(c *Controller) {
+	e.mu.Lock()
+	w := e.serveLocked(c.kind, c)
+	var informer *store.Informer
+	if w != nil && w.state == Active {
+		informer = w.informer
+	}
+	e.mu.Unlock()
+	if informer != nil {
+		c.enqueueAll(informer)
+	}
+}
+
+// Stop stops the controller and waits for its runs in progress. Its tracker
+// stays in the registry. It is idempotent, and needs no watch to be live.
+func (e *Engine) Stop(name string) {
+	e.mu.Lock()
+	c, ok := e.controllers[name]
+	if !ok {
+		e.mu.Unlock()
+		return
+	}
+	delete(e.controllers, name)
+	for _, w := range e.watches {
+		w.keepLocked(func(u *Controller) bool { return u != c })
+	}
+	e.mu.Unlock()
+
+	c.cancel()
+	<-c.done
+	// What the controller alone needed is of no use now.
+	e.Sweep()
+}
+
+// Remove stops the controller and forgets its tracker.
+func (e *Engine) Remove(name string) {
+	e.Stop(name)
+	e.trackers.Delete(name)
+}
+
+// Controller returns the running controller of that name.
+func (e *Engine) Controller(name string) (*Controller, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, ok := e.controllers[name]
+	return c, ok
+}
+
+// Controllers returns the running controllers, sorted by name.
+func (e *Engine) Controllers() []*Controller {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*Controller, 0, len(e.controllers))
+	for _, c := range e.controllers {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b *Controller) int { return cmp.Compare(a.name, b.name) })
+	return out
+}
+
+// serveLocked returns the kind's watch with the controller registered, and
+// starts one if none is in service; nil once the engine has stopped. e.mu must
+// be held.
+func (e *Engine) serveLocked(gvk schema.GroupVersionKind, c *Controller) *watch {
+	w, ok := e.watches[gvk]
+	if !ok {
+		if e.stopped {
+			return nil
+		}
+		ctx, cancel := context.WithCancel(e.ctx)
+		w = newWatch(gvk, e.log, cancel)
+		e.watches[gvk] = w
+		w.log.Info("Watch starting")
+		e.running.Go(func() { e.runWatch(ctx, w) })
+	}
+	w.addLocked(c)
+	return w
+}
+
+// Sweep takes every watch out of service that no controller needs, and waits
+// until they have stopped. A controller needs the kind of its XRs, and every
+// kind that its tracker holds a reference to.
+func (e *Engine) Sweep() {
+	e.mu.Lock()
+	var unneeded []*watch
+	for gvk, w := range e.watches {
+		needed := w.keepLocked(func(c *Controller) bool { return c.kind == gvk || c.tracker.HasKind(gvk) })
+		if needed > 0 {
+			continue
+		}
+		delete(e.watches, gvk)
+		w.setLocked(Stopping, "nothing refers to the kind any more")
+		w.cancel()
+		unneeded = append(unneeded, w)
+	}
+	e.mu.Unlock()
+
+	for _, w := range unneeded {
+		<-w.done
+	}
+}
+
+// KindsChanged tells that the API server may serve other kinds than before:
+// watches that wait for theirs try again at once.
+func (e *Engine) KindsChanged() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.watches {
+		if w.state != Active {
+			w.retryNow()
+		}
+	}
+}
+
+// WatchInfo describes a watch in service.
+type WatchInfo struct {
+	GVK     schema.GroupVersionKind
+	State   State
+	Message string
+	// Objects is the number of objects that the watch's store holds.
+	Objects int
+	// Controllers are the names of the controllers that need it, sorted.
+	Controllers []string
+}
+
+// Watches describes the watches in service, sorted by kind.
+func (e *Engine) Watches() []WatchInfo {
+	e.mu.Lock()
+	out := make([]WatchInfo, 0, len(e.watches))
+	informers := make([]*store.Informer, 0, len(e.watches))
+	for _, w := range e.watches {
+		info := WatchInfo{GVK: w.gvk, State: w.state, Message: w.message}
+		for _, c := range *w.users.Load() {
+			info.Controllers = append(info.Controllers, c.name)
+		}
+		slices.Sort(info.Controllers)
+		out = append(out, info)
+		informers = append(informers, w.informer)
+	}
+	e.mu.Unlock()
+
+	for i, informer := range informers {
+		if informer != nil && out[i].State == Active {
+			out[i].Objects = informer.Len()
+		}
+	}
+	slices.SortFunc(out, func(a, b WatchInfo) int { return cmp.Compare(a.GVK.String(), b.GVK.String()) })
+	return out
+}

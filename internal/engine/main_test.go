@@ -1,0 +1,231 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
+	"github.com/crosswatch-io/crosswatch/test/controlplane"
+)
+
+// admin is the real API server that every test of the package runs on.
+var admin *rest.Config
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	cp, err := controlplane.Start(context.Background(), controlplane.Config{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := cp.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	admin = cp.AdminConfig()
+	return m.Run()
+}
+
+// soon bounds what should take milliseconds on a busy machine.
+const soon = 20 * time.Second
+
+// world is one test's engine, and the XRs that it asked to run.
+type world struct {
+	t        *testing.T
+	engine   *engine.Engine
+	client   client.Client
+	woken    chan types.NamespacedName
+	trackers *dependency.Registry
+}
+
+var (
+	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	secrets    = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+)
+
+// newWorld runs an engine until the test ends, and then makes sure that nothing
+// of it is left. Sweeps run only when a test asks.
+func newWorld(t *testing.T, cfg *rest.Config) *world {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	httpClient, err := rest.HTTPClientFor(cfg)
+	must(t, err)
+	dyn, err := dynamic.NewForConfigAndClient(cfg, httpClient)
+	must(t, err)
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)
+	must(t, err)
+
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, apiextensionsv1.AddToScheme(scheme))
+	c, err := client.New(admin, client.Options{Scheme: scheme})
+	must(t, err)
+
+	w := &world{t: t, client: c, woken: make(chan types.NamespacedName, 10_000), trackers: dependency.NewRegistry()}
+	w.engine = engine.New(engine.Config{
+		Dynamic: dyn, Discovery: disco, Trackers: w.trackers, SweepInterval: time.Hour, Log: logr.Discard(),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.engine.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-done)
+		httpClient.CloseIdleConnections()
+		if err := goleak.Find(before, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"),
+			goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"),
+			goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run")); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// start starts a controller for XRs of the kind; each run is reported to woken.
+func (w *world) start(name string, kind schema.GroupVersionKind) *engine.Controller {
+	w.t.Helper()
+	c, err := w.engine.Start(name, engine.ControllerOptions{
+		Kind:                    kind,
+		MaxConcurrentReconciles: 4,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second),
+		Reconciler: func(*engine.Controller) reconcile.Reconciler {
+			return reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+				w.woken <- r.NamespacedName
+				return reconcile.Result{}, nil
+			})
+		},
+	})
+	must(w.t, err)
+	return c
+}
+
+// expect waits until the XR runs, and ignores others.
+func (w *world) expect(name types.NamespacedName) {
+	w.t.Helper()
+	deadline := time.After(soon)
+	for {
+		select {
+		case got := <-w.woken:
+			if got == name {
+				return
+			}
+		case <-deadline:
+			w.t.Fatalf("%s was not woken", name)
+		}
+	}
+}
+
+// quiet returns the XRs that ran up to the moment when a marker, enqueued now,
+// does: an event delivered before is in front of it.
+func (w *world) ranBefore(c *engine.Controller, marker types.NamespacedName) []types.NamespacedName {
+	w.t.Helper()
+	c.Enqueue(marker)
+	var ran []types.NamespacedName
+	deadline := time.After(soon)
+	for {
+		select {
+		case got := <-w.woken:
+			if got == marker {
+				return ran
+			}
+			ran = append(ran, got)
+		case <-deadline:
+			w.t.Fatalf("the marker %s did not run", marker)
+		}
+	}
+}
+
+// state waits until the kind's watch is in the state; "" means not in service.
+func (w *world) state(gvk schema.GroupVersionKind, want engine.State) {
+	w.t.Helper()
+	var got engine.State
+	w.eventually(func() bool {
+		got = ""
+		for _, info := range w.engine.Watches() {
+			if info.GVK == gvk {
+				got = info.State
+			}
+		}
+		return got == want
+	}, func() string { return fmt.Sprintf("the watch of %s is %q, want %q", gvk, got, want) })
+}
+
+func (w *world) eventually(ok func() bool, what func() string) {
+	w.t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(soon)
+	for !ok() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			w.t.Fatal(what())
+		}
+	}
+}
+
+func (w *world) namespace() string {
+	w.t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "engine-"}}
+	must(w.t, w.client.Create(w.t.Context(), ns))
+	return ns.Name
+}
+
+func (w *world) create(gvk schema.GroupVersionKind, namespace, name string, labels map[string]string) *unstructured.Unstructured {
+	w.t.Helper()
+	u := object(gvk, namespace, name)
+	u.SetLabels(labels)
+	must(w.t, w.client.Create(w.t.Context(), u))
+	return u
+}
+
+func object(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+func named(gvk schema.GroupVersionKind, namespace, name string) dependency.Reference {
+	return dependency.Reference{GVK: gvk, Namespace: namespace, Name: name}
+}
+
+func requires(ref dependency.Reference) dependency.Requirement {
+	return dependency.Requirement{Step: "step", Name: "it", From: dependency.Resources, Reference: ref}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// State is what a watch is doing.
+type State string
+
+// The states of a watch.
+const (
+	Starting    State = "Starting"
+	Active      State = "Active"
+	Forbidden   State = "Forbidden"
+	NotFound    State = "NotFound"
+	Unwatchable State = "Unwatchable"
+	Failed      State = "Failed"
+	Stopping    State = "Stopping"
+)
+
+// WatchError says why the objects of a kind can't be read from its watch. Its
+// text is stable while the state is. When the cause is gone, the watch becomes
+// Active and wakes every XR that refers to the kind; no retry is needed.
+type WatchError struct {
+	GVK     schema.GroupVersionKind
+	State   State
+	Message string
+}
+
+func (e *WatchError) Error() string {
+	return fmt.Sprintf("cannot watch %s: %s", kindText(e.GVK), e.Message)
+}
+
+// Waiting says that the watch has only not synced yet.
+func (e *WatchError) Waiting() bool { return e.State == Starting }
+
+// errUnwatchable is the cause of the state Unwatchable.
+var errUnwatchable = errors.New("the kind has no list or no watch")
+
+// classify turns the failure of a list or watch into a state and a message
+// that is the same each time, as it ends in conditions.
+func classify(gvk schema.GroupVersionKind, resource string, err error) (State, string) {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return Forbidden, fmt.Sprintf("the operator may not get, list and watch %q in API group %q: "+
+			"grant it with a ClusterRole labelled crosswatch.io/aggregate-to-crosswatch: \"true\"", resource, gvk.Group)
+	case apierrors.IsNotFound(err):
+		return NotFound, "the API server does not serve this kind: " +
+			"install what defines it, or correct the apiVersion and kind that ask for it"
+	case errors.Is(err, errUnwatchable), apierrors.IsMethodNotSupported(err):
+		return Unwatchable, "the API server offers no list and watch for this kind, so it can be neither composed nor required"
+	default:
+		return Failed, "the API server did not answer the list or watch; it is tried again until it does"
+	}
+}
+
+func kindText(gvk schema.GroupVersionKind) string {
+	return fmt.Sprintf("kind %q of %s", gvk.Kind, gvk.GroupVersion())
+}
