@@ -1,0 +1,271 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
+	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	"github.com/crosswatch-io/crosswatch/internal/composer"
+	"github.com/crosswatch-io/crosswatch/internal/composer/fakeapi"
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/function"
+	"github.com/crosswatch-io/crosswatch/internal/xr"
+)
+
+type object = map[string]any
+
+var (
+	apps = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "apps"}
+	key  = types.NamespacedName{Namespace: "team", Name: "shop"}
+)
+
+// world is an API server with one XR, the objects that say how it is composed,
+// a function, and a session that keeps a real tracker.
+type world struct {
+	*fakeapi.Server
+	*dependency.Tracker
+	catalog    catalog
+	reconciler *Reconciler
+	clock      *clocktesting.FakePassiveClock
+	events     []string
+	settled    int
+
+	respond func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse
+	runErr  error
+	runs    int
+}
+
+func newWorld() *world {
+	w := &world{
+		Server:  fakeapi.New(),
+		Tracker: dependency.NewTracker(),
+		clock:   clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)),
+		respond: func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse { return &fnv1.RunFunctionResponse{} },
+	}
+	w.catalog.definition.Name = "apps.example.org"
+	w.catalog.compositions = []v1.Composition{composition("apps-small", nil)}
+	w.catalog.revisions = []v1.CompositionRevision{revision("apps-small", 1)}
+	w.restart()
+	w.Edit(apps, bare(), "user", func(o object) { o["spec"] = object{"size": int64(1)} })
+	return w
+}
+
+// restart forgets what the operator has in memory.
+func (w *world) restart() {
+	applier := composer.NewApplier(w.Server)
+	w.reconciler = newReconciler(Config{
+		Client:       &w.catalog,
+		Dynamic:      w.Server,
+		Composer:     composer.New(composer.Config{Runner: w, Applier: applier, Client: w.Server}),
+		Applier:      applier,
+		Events:       w,
+		Clock:        w.clock,
+		SyncInterval: time.Hour,
+		Definition:   "apps.example.org",
+		Scope:        v1.ScopeNamespaced,
+	}, w)
+}
+
+func (w *world) reconcile(t *testing.T) (reconcile.Result, error) {
+	t.Helper()
+	return w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+}
+
+func (w *world) mustReconcile(t *testing.T) reconcile.Result {
+	t.Helper()
+	result, err := w.reconcile(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func (w *world) app() xr.XR { return xr.New(w.Get(apps, key.Namespace, key.Name), false) }
+
+func (w *world) condition(t *testing.T, conditionType string) commonv1.Condition {
+	t.Helper()
+	c := find(w.app().Conditions(), conditionType)
+	if c == nil {
+		t.Fatalf("there is no condition %q", conditionType)
+	}
+	return *c
+}
+
+// writes returns the writes since the last call, as "verb resource/subresource".
+func (w *world) writes() []string {
+	var out []string
+	for _, write := range w.Writes() {
+		out = append(out, strings.TrimSuffix(write.Verb+" "+write.Resource+"/"+write.Subresource, "/"))
+	}
+	return out
+}
+
+func (w *world) annotate(name, value string) {
+	w.Edit(apps, bare(), "user", func(o object) {
+		o["metadata"].(object)["annotations"] = object{name: value}
+	})
+}
+
+// Begin implements session: nothing is ever behind.
+func (w *world) Begin(xr types.NamespacedName) (*unstructured.Unstructured, bool) {
+	return w.Get(apps, xr.Namespace, xr.Name), true
+}
+func (w *world) Wrote(*unstructured.Unstructured)              {}
+func (w *world) Settle(types.NamespacedName)                   { w.settled++ }
+func (w *world) Resource() (schema.GroupVersionResource, bool) { return apps, true }
+
+func (w *world) Require(_ context.Context, xr types.NamespacedName, r dependency.Requirement) (function.Reader, error) {
+	w.Tracker.Require(xr, r)
+	return &kept{w, schema.GroupVersionResource{}}, nil
+}
+
+func (w *world) Depend(_ context.Context, xr types.NamespacedName, ref dependency.Reference) (composer.Objects, error) {
+	w.Tracker.Depend(xr, ref)
+	return &kept{w, ref.GVK.GroupVersion().WithResource(strings.ToLower(ref.GVK.Kind) + "s")}, nil
+}
+
+type kept struct {
+	world    *world
+	resource schema.GroupVersionResource
+}
+
+func (k *kept) Get(namespace, name string) *unstructured.Unstructured {
+	return k.world.Get(k.resource, namespace, name)
+}
+func (k *kept) List(string, map[string]string) []*unstructured.Unstructured { return nil }
+func (k *kept) Resource() schema.GroupVersionResource                       { return k.resource }
+func (k *kept) Namespaced() bool                                            { return true }
+
+// Run implements composer.StepRunner; each step requires all clusters.
+func (w *world) Run(ctx context.Context, step function.Step) (*function.Answer, error) {
+	w.runs++
+	clusters := dependency.Requirement{Step: step.Name, Name: "clusters", Reference: dependency.Reference{
+		GVK: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Cluster"},
+	}}
+	if _, err := w.Require(ctx, step.XR, clusters); err != nil {
+		return nil, err
+	}
+	if w.runErr != nil {
+		return nil, w.runErr
+	}
+	return &function.Answer{Response: w.respond(step.Request), Requirements: []dependency.Requirement{clusters}, TTL: 2 * time.Hour}, nil
+}
+
+// Eventf implements events.EventRecorder.
+func (w *world) Eventf(_, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	w.events = append(w.events, fmt.Sprintf("%s %s: %s", eventType, reason, fmt.Sprintf(note, args...)))
+}
+
+func (w *world) told() []string {
+	told := w.events
+	w.events = nil
+	return told
+}
+
+func bare() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: object{"apiVersion": "example.org/v1", "kind": "App"}}
+	u.SetNamespace(key.Namespace)
+	u.SetName(key.Name)
+	return u
+}
+
+func composition(name string, labels map[string]string) v1.Composition {
+	var c v1.Composition
+	c.Name = name
+	c.Labels = labels
+	c.Spec.CompositeTypeRef = v1.TypeReference{APIVersion: "example.org/v1", Kind: "App"}
+	return c
+}
+
+// revision returns a valid revision, named <composition>-<number>.
+func revision(composition string, number int64) v1.CompositionRevision {
+	var r v1.CompositionRevision
+	r.Name = fmt.Sprintf("%s-%d", composition, number)
+	r.Labels = map[string]string{v1.LabelCompositionName: composition}
+	r.Spec.Revision = number
+	r.Spec.CompositeTypeRef = v1.TypeReference{APIVersion: "example.org/v1", Kind: "App"}
+	r.Spec.Pipeline = []v1.PipelineStep{{Step: "make", FunctionRef: v1.FunctionReference{Name: "fn"}}}
+	r.Status.SetConditions(commonv1.True(commonv1.TypeValidPipeline, commonv1.ReasonValidPipeline))
+	return r
+}
+
+// catalog reads an XRD, Compositions and revisions.
+type catalog struct {
+	definition   v1.CompositeResourceDefinition
+	compositions []v1.Composition
+	revisions    []v1.CompositionRevision
+}
+
+func (c *catalog) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	switch obj := obj.(type) {
+	case *v1.CompositeResourceDefinition:
+		if key.Name == c.definition.Name {
+			*obj = c.definition
+			return nil
+		}
+	case *v1.Composition:
+		for _, have := range c.compositions {
+			if have.Name == key.Name {
+				*obj = have
+				return nil
+			}
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+func (c *catalog) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	matches := func(have map[string]string) bool {
+		return o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(have))
+	}
+	switch list := list.(type) {
+	case *v1.CompositionList:
+		for _, have := range c.compositions {
+			if matches(have.Labels) {
+				list.Items = append(list.Items, have)
+			}
+		}
+	case *v1.CompositionRevisionList:
+		for _, have := range c.revisions {
+			if matches(have.Labels) {
+				list.Items = append(list.Items, have)
+			}
+		}
+	}
+	return nil
+}
+
+func withStatus(status object) func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+	return func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		return &fnv1.RunFunctionResponse{Desired: &fnv1.State{Composite: &fnv1.Resource{Resource: toStruct(object{"status": status})}}}
+	}
+}
+
+func toStruct(o object) *structpb.Struct {
+	s, err := structpb.NewStruct(o)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

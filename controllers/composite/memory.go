@@ -1,0 +1,75 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"hash/fnv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crosswatch-io/crosswatch/internal/composer"
+)
+
+// memory is what is remembered of each XR between its runs. Losing it costs
+// nothing but events.
+type memory struct {
+	mu   sync.Mutex
+	byXR map[types.NamespacedName]remembered
+}
+
+type remembered struct {
+	uid types.UID
+	// results of the last run; nil before the first.
+	results map[uint64]struct{}
+}
+
+// claim makes the memory of that name that of the XR with that UID. If it was
+// that of another, claim forgets it and returns the other's UID.
+func (m *memory) claim(key types.NamespacedName, uid types.UID) (earlier types.UID, found bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	have, ok := m.byXR[key]
+	if ok && have.uid == uid {
+		return "", false
+	}
+	m.byXR[key] = remembered{uid: uid}
+	return have.uid, ok
+}
+
+func (m *memory) forget(key types.NamespacedName) (types.UID, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	have, ok := m.byXR[key]
+	delete(m.byXR, key)
+	return have.uid, ok
+}
+
+// swap remembers a run's results and returns those of the run before, nil if
+// there was none.
+func (m *memory) swap(key types.NamespacedName, results []composer.Result) map[uint64]struct{} {
+	now := make(map[uint64]struct{}, len(results))
+	for _, result := range results {
+		now[hashOf(result)] = struct{}{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	have := m.byXR[key]
+	before := have.results
+	have.results = now
+	m.byXR[key] = have
+	return before
+}
+
+func hashOf(r composer.Result) uint64 {
+	h := fnv.New64a()
+	for _, part := range []string{string('0' + rune(r.Severity)), r.Reason, r.Step, r.Message} {
+		_, _ = h.Write([]byte(part))
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64()
+}

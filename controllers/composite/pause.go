@@ -1,0 +1,40 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
+)
+
+const pausedMessage = "Reconciling is paused by an annotation."
+
+// pause says that nothing is done, and does nothing.
+func (p *pass) pause(ctx context.Context) error {
+	p.session.Settle(p.key)
+	status := p.kept()
+	if status == nil {
+		status = map[string]any{}
+	}
+	setConditions(status, dated(paused(p.keptConditions()), p.xr.Conditions(), p.config.Clock.Now()))
+	if err := p.applyStatus(ctx, status); err != nil {
+		return fmt.Errorf("cannot write that reconciling is paused: %w", err)
+	}
+	return nil
+}
+
+// paused replaces what was said of syncing, and keeps all else.
+func paused(kept []commonv1.Condition) []commonv1.Condition {
+	synced := commonv1.False(commonv1.TypeSynced, commonv1.ReasonReconcilePaused, pausedMessage)
+	others := slices.DeleteFunc(slices.Clone(kept), func(c commonv1.Condition) bool {
+		if c.Type == synced.Type {
+			synced.ObservedGeneration = c.ObservedGeneration
+		}
+		return c.Type == synced.Type
+	})
+	return append(others, synced)
+}

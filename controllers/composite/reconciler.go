@@ -1,0 +1,164 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	"github.com/crosswatch-io/crosswatch/internal/composer"
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
+	"github.com/crosswatch-io/crosswatch/internal/xr"
+)
+
+// A Reconciler reconciles the XRs of one kind.
+type Reconciler struct {
+	config  Config
+	session session
+	memory  memory
+}
+
+// session is the controller of the kind, as the reconciler sees it.
+type session interface {
+	runs
+	records
+	composer.Recorder
+	// Resource of the kind; false while its watch is out of service.
+	Resource() (schema.GroupVersionResource, bool)
+}
+
+// runs knows the XRs, and which state of them a run may start from.
+type runs interface {
+	Begin(xr types.NamespacedName) (obj *unstructured.Unstructured, fresh bool)
+	Wrote(obj *unstructured.Unstructured)
+	Settle(xr types.NamespacedName)
+}
+
+// records holds what each XR depends on, as far as its run has to say so.
+type records interface {
+	Track(xr types.NamespacedName, composed []dependency.Reference, required []dependency.Requirement)
+	Fail(xr types.NamespacedName)
+	Forget(xr types.NamespacedName)
+}
+
+// NewReconciler returns the reconciler of a controller's XRs.
+func NewReconciler(config Config, controller *engine.Controller) *Reconciler {
+	return newReconciler(config, controlled{controller})
+}
+
+func newReconciler(config Config, s session) *Reconciler {
+	return &Reconciler{config: config, session: s, memory: memory{byXR: map[types.NamespacedName]remembered{}}}
+}
+
+// Reconcile brings one XR to what its pipeline desires. It returns an error only
+// if trying again later is what may help.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	stored, fresh := r.session.Begin(req.NamespacedName)
+	resource, served := r.session.Resource()
+	switch {
+	case !fresh, !served:
+		return reconcile.Result{}, nil // an event that brings what is missing is on its way
+	case stored == nil:
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+
+	p := r.newPass(req.NamespacedName, stored, resource)
+	switch {
+	case stored.GetDeletionTimestamp() != nil:
+		p.err = p.release(ctx)
+		return p.requeue()
+	case p.xr.Paused():
+		p.err = p.pause(ctx)
+		return p.requeue()
+	}
+	p.err = p.run(ctx)
+	if apierrors.IsConflict(p.err) {
+		return p.requeue() // the XR is another by now: nobody needs to hear of this run
+	}
+	p.err = p.writeStatus(ctx)
+	p.tell()
+	return p.requeue()
+}
+
+// pass is the scope of one reconcile.
+type pass struct {
+	*Reconciler
+	key      types.NamespacedName
+	resource schema.GroupVersionResource
+
+	// before is the XR as this pass found it, shared with the informer.
+	before xr.XR
+	// xr is the XR as it is stored by now, a copy that is the pass's own.
+	xr xr.XR
+
+	definition  *v1.CompositeResourceDefinition // by choose
+	composition string                          // by choose
+	revision    *v1.CompositionRevision         // by choose
+	out         composer.Output                 // by compose
+	statusSent  bool                            // by writeStatus
+
+	// err is why the XR is not as it should be.
+	err error
+}
+
+func (r *Reconciler) newPass(key types.NamespacedName, stored *unstructured.Unstructured, resource schema.GroupVersionResource) *pass {
+	r.startOver(key, stored.GetUID())
+	return &pass{
+		Reconciler: r,
+		key:        key,
+		resource:   resource,
+		before:     r.typed(stored),
+		xr:         r.typed(stored.DeepCopy()),
+	}
+}
+
+func (r *Reconciler) typed(obj *unstructured.Unstructured) xr.XR {
+	return xr.New(obj, r.config.Scope == v1.ScopeLegacyCluster)
+}
+
+// run goes through the phases that build on each other.
+func (p *pass) run(ctx context.Context) error {
+	for _, phase := range []func(context.Context) error{p.choose, p.claim, p.compose} {
+		if err := phase(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compose takes the XR through its pipeline, and ends the run in the tracker. A
+// run that failed forgets nothing.
+func (p *pass) compose(ctx context.Context) error {
+	var err error
+	p.out, err = p.config.Composer.Compose(ctx, composer.Input{
+		XR:       p.xr,
+		Resource: p.resource,
+		Scope:    p.config.Scope,
+		Revision: p.revision,
+		Record:   p.session,
+	})
+	if p.out.XR.Unstructured != p.xr.Unstructured {
+		p.stored(p.out.XR.Unstructured)
+	}
+	if err != nil {
+		p.session.Fail(p.key)
+		return err
+	}
+	p.session.Track(p.key, p.out.Composed, p.out.Required)
+	return nil
+}
+
+// stored takes what the API server answered to a write to the XR.
+func (p *pass) stored(obj *unstructured.Unstructured) {
+	p.xr = p.typed(obj)
+	p.session.Wrote(obj)
+}

@@ -1,0 +1,342 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
+	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	"github.com/crosswatch-io/crosswatch/internal/composer/fakeapi"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
+)
+
+func TestReconcileSettles(t *testing.T) {
+	w := newWorld()
+	w.respond = withStatus(object{"replicas": 2})
+	w.mustReconcile(t)
+	if diff := cmp.Diff([]string{"apply apps", "apply apps/status"}, w.writes()); diff != "" {
+		t.Errorf("writes of the first run (-want +got):\n%s", diff)
+	}
+	app := w.app()
+	if app.CompositionRef() != "apps-small" || app.CompositionRevisionRef() != "apps-small-1" {
+		t.Errorf("composed with %q, %q", app.CompositionRef(), app.CompositionRevisionRef())
+	}
+	if app.GetLabels()[v1.LabelComposite] != key.Name || len(app.GetFinalizers()) != 1 {
+		t.Errorf("labels %v, finalizers %v", app.GetLabels(), app.GetFinalizers())
+	}
+	for conditionType, reason := range map[string]string{
+		commonv1.TypeSynced: commonv1.ReasonReconcileSuccess, commonv1.TypeReady: commonv1.ReasonAvailable,
+	} {
+		if c := w.condition(t, conditionType); c.Reason != reason || c.Status != corev1.ConditionTrue {
+			t.Errorf("condition %+v", c)
+		}
+	}
+
+	w.clock.SetTime(w.clock.Now().Add(time.Hour))
+	w.mustReconcile(t)
+	w.restart()
+	w.mustReconcile(t)
+	if got := w.writes(); len(got) > 0 {
+		t.Errorf("unexpected writes: %q", got)
+	}
+	if got := w.told(); len(got) > 0 {
+		t.Errorf("unexpected events: %q", got)
+	}
+}
+
+// A relay: each run's status is what the next one reads. Every hop is one run,
+// and the last writes nothing.
+func TestReconcileRelaySettles(t *testing.T) {
+	w := newWorld()
+	w.respond = func(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		status, _ := req.GetObserved().GetComposite().GetResource().AsMap()["status"].(object)
+		next := object{"first": "a"}
+		for from, to := range map[string]string{"first": "second", "second": "third"} {
+			if v, ok := status[from]; ok {
+				next[to] = v
+			}
+		}
+		return withStatus(next)(req)
+	}
+	for hop := range 3 {
+		w.mustReconcile(t)
+		if got := w.writes(); len(got) == 0 || got[len(got)-1] != "apply apps/status" {
+			t.Errorf("hop %d writes %q", hop, got)
+		}
+	}
+	w.mustReconcile(t)
+	if got := w.writes(); len(got) > 0 {
+		t.Errorf("unexpected writes: %q", got)
+	}
+	if got, _, _ := unstructured.NestedString(w.app().Object, "status", "third"); got != "a" {
+		t.Errorf("the third hop has %q", got)
+	}
+}
+
+func TestReconcileLeavesNoTraceOfRequirements(t *testing.T) {
+	w := newWorld()
+	w.mustReconcile(t)
+	stored, err := json.Marshal(w.app().Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(stored), "luster") {
+		t.Errorf("the XR shows what is required: %s", stored)
+	}
+	if got := w.Stats().Required; got != 1 {
+		t.Errorf("%d references are tracked, want 1", got)
+	}
+}
+
+func TestReconcileFatal(t *testing.T) {
+	w := newWorld()
+	w.respond = func(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		r := withStatus(object{"replicas": 2})(req)
+		r.Conditions = []*fnv1.Condition{
+			{Type: "Placed", Status: fnv1.Status_STATUS_CONDITION_TRUE, Reason: "Fits"},
+			{Type: "Paid", Status: fnv1.Status_STATUS_CONDITION_TRUE, Reason: "Card"},
+		}
+		return r
+	}
+	w.mustReconcile(t)
+	// L1: what others say of the XR stays.
+	w.EditStatus(apps, bare(), "someone", func(o object) {
+		have, _, _ := unstructured.NestedSlice(o, "status", "conditions")
+		theirs := object{"type": "Theirs", "status": "True", "reason": "Sure", "lastTransitionTime": "2025-01-01T00:00:00Z"}
+		if err := unstructured.SetNestedSlice(o, append(have, theirs), "status", "conditions"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.writes()
+
+	w.respond = func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		return &fnv1.RunFunctionResponse{
+			Conditions: []*fnv1.Condition{{Type: "Placed", Status: fnv1.Status_STATUS_CONDITION_FALSE, Reason: "NoRoom"}},
+			Results:    []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_FATAL, Message: "no cluster is ready"}},
+		}
+	}
+	if _, err := w.reconcile(t); err == nil {
+		t.Error("a fatal result is tried again")
+	}
+	want := map[string]string{
+		commonv1.TypeSynced: commonv1.ReasonReconcileError, commonv1.TypeReady: commonv1.ReasonAvailable,
+		"Placed": "NoRoom", "Paid": commonv1.ReasonFatalError, "Theirs": "Sure",
+	}
+	got := map[string]string{}
+	for _, c := range w.app().Conditions() {
+		got[c.Type] = c.Reason
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if replicas, _, _ := unstructured.NestedInt64(w.app().Object, "status", "replicas"); replicas != 2 {
+		t.Errorf("the XR did not keep its status: %v", w.app().Object["status"])
+	}
+	if told := w.told(); len(told) != 1 || !strings.Contains(told[0], "no cluster is ready") {
+		t.Errorf("events %q", told)
+	}
+	if w.Stats().Required != 1 {
+		t.Errorf("a failed run forgets nothing: %+v", w.Stats())
+	}
+
+	w.writes()
+	_, _ = w.reconcile(t)
+	if writes, told := w.writes(), w.told(); len(writes)+len(told) > 0 {
+		t.Errorf("the same failure again writes %q and tells %q", writes, told)
+	}
+}
+
+func TestReconcileErrors(t *testing.T) {
+	watch := func(state engine.State) error {
+		return &engine.WatchError{GVK: schema.GroupVersionKind{Kind: "Cluster"}, State: state, Message: "why"}
+	}
+	cases := map[string]struct {
+		reason  string
+		err     error
+		want    string
+		retried bool
+	}{
+		"Function":  {reason: "Trying again may help.", err: errors.New("unreachable"), want: commonv1.ReasonReconcileError, retried: true},
+		"Starting":  {reason: "The watch wakes the XR.", err: watch(engine.Starting), want: commonv1.ReasonWaitingForWatch},
+		"Forbidden": {reason: "The watch wakes the XR when it is mended.", err: watch(engine.Forbidden), want: commonv1.ReasonReconcileError},
+		"Both": {
+			reason: "The watch mends but one of them.", err: errors.Join(watch(engine.Forbidden), errors.New("unreachable")),
+			want: commonv1.ReasonReconcileError, retried: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.runErr = tc.err
+			_, err := w.reconcile(t)
+			if got := err != nil; got != tc.retried {
+				t.Errorf("%s Error: %v", tc.reason, err)
+			}
+			if c := w.condition(t, commonv1.TypeSynced); c.Reason != tc.want || c.Status != corev1.ConditionFalse {
+				t.Errorf("%s Condition: %+v", tc.reason, c)
+			}
+			if w.Stats().Required != 1 {
+				t.Errorf("%s Not recorded: %+v", tc.reason, w.Stats())
+			}
+		})
+	}
+}
+
+func TestReconcileDeletion(t *testing.T) {
+	w := newWorld()
+	w.mustReconcile(t)
+	w.writes()
+	runs := w.runs
+	if err := w.Server.Resource(apps).Namespace(key.Namespace).Delete(t.Context(), key.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.writes()
+
+	w.mustReconcile(t)
+	if diff := cmp.Diff([]string{"patch apps"}, w.writes()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if w.runs != runs || w.Get(apps, key.Namespace, key.Name) != nil {
+		t.Errorf("the function ran %d times more, and the XR is %v", w.runs-runs, w.Get(apps, key.Namespace, key.Name))
+	}
+	w.mustReconcile(t)
+	if w.Stats().XRs != 0 || len(w.reconciler.memory.byXR) != 0 {
+		t.Errorf("remembered: %+v, %v", w.Stats(), w.reconciler.memory.byXR)
+	}
+}
+
+func TestReconcilePause(t *testing.T) {
+	w := newWorld()
+	w.respond = withStatus(object{"replicas": 2})
+	w.mustReconcile(t)
+	w.writes()
+	runs := w.runs
+
+	w.annotate(v1.AnnotationPaused, "true")
+	w.mustReconcile(t)
+	w.mustReconcile(t)
+	if diff := cmp.Diff([]string{"apply apps/status"}, w.writes()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if c := w.condition(t, commonv1.TypeSynced); c.Reason != commonv1.ReasonReconcilePaused {
+		t.Errorf("condition %+v", c)
+	}
+	if w.runs != runs || w.condition(t, commonv1.TypeReady).Reason != commonv1.ReasonAvailable {
+		t.Error("a paused XR is left as it is")
+	}
+}
+
+func TestReconcileAcknowledgesRequests(t *testing.T) {
+	w := newWorld()
+	w.annotate(v1.AnnotationReconcileRequestedAt, "token")
+	w.mustReconcile(t)
+	if got := w.app().LastHandledReconcileAt(); got != "token" {
+		t.Errorf("acknowledged %q", got)
+	}
+}
+
+func TestReconcileTellsNewsOnce(t *testing.T) {
+	w := newWorld()
+	w.respond = func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{
+			{Severity: fnv1.Severity_SEVERITY_WARNING, Message: "hot"},
+			{Severity: fnv1.Severity_SEVERITY_NORMAL, Message: "placed", Reason: ptr.To("Placed")},
+			{Severity: fnv1.Severity_SEVERITY_WARNING, Message: "hot"},
+		}}
+	}
+	w.mustReconcile(t)
+	want := []string{`Warning ComposeResources: Pipeline step "make": hot`, `Normal Placed: Pipeline step "make": placed`}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	w.mustReconcile(t)
+	w.restart()
+	w.mustReconcile(t)
+	if got := w.told(); len(got) > 0 {
+		t.Errorf("a state is no news: %q", got)
+	}
+}
+
+func TestReconcileStatusIsRefused(t *testing.T) {
+	w := newWorld()
+	w.respond = withStatus(object{"replicas": "many"})
+	w.Refuse = func(write fakeapi.Write, obj *unstructured.Unstructured) error {
+		if _, found, _ := unstructured.NestedString(obj.Object, "status", "replicas"); write.Subresource == "status" && found {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "App"}, key.Name, nil)
+		}
+		return nil
+	}
+	if _, err := w.reconcile(t); !apierrors.IsInvalid(err) {
+		t.Errorf("error %v", err)
+	}
+	if c := w.condition(t, commonv1.TypeSynced); !strings.Contains(c.Message, "cannot write the status") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// S2: what exists stays, the message is one, and the XR recovers by itself.
+func TestReconcileS2WithoutComposition(t *testing.T) {
+	w := newWorld()
+	w.mustReconcile(t)
+	compositions := w.catalog.compositions
+	w.catalog.compositions = nil
+	w.writes()
+
+	for range 3 {
+		if _, err := w.reconcile(t); err == nil || w.settled == 0 {
+			t.Errorf("error %v, settled %d", err, w.settled)
+		}
+	}
+	if diff := cmp.Diff([]string{"apply apps/status"}, w.writes()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if c := w.condition(t, commonv1.TypeSynced); !strings.Contains(c.Message, `"apps-small"`) {
+		t.Errorf("condition %+v", c)
+	}
+	w.catalog.compositions = compositions
+	w.mustReconcile(t)
+	if c := w.condition(t, commonv1.TypeSynced); c.Status != corev1.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestReconcileFollowsANewRevision(t *testing.T) {
+	w := newWorld()
+	w.mustReconcile(t)
+	w.writes()
+	w.catalog.revisions = append(w.catalog.revisions, revision("apps-small", 2))
+	w.mustReconcile(t)
+	if diff := cmp.Diff([]string{"apply apps"}, w.writes()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if got := w.app().CompositionRevisionRef(); got != "apps-small-2" {
+		t.Errorf("revision %q", got)
+	}
+}
+
+func TestReconcileDoesNotBringBackTheDead(t *testing.T) {
+	w := newWorld()
+	w.respond = func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		w.Remove(apps, key.Namespace, key.Name)
+		return withStatus(object{"replicas": 1})(nil)
+	}
+	w.mustReconcile(t)
+	if w.Get(apps, key.Namespace, key.Name) != nil {
+		t.Error("the XR came back")
+	}
+}

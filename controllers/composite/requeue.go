@@ -1,0 +1,96 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"errors"
+	"hash/fnv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crosswatch-io/crosswatch/internal/engine"
+)
+
+// catchUp is how long a run that found the XR changed under its hands leaves the
+// informer to learn of that.
+const catchUp = 100 * time.Millisecond
+
+// requeue says when the XR is looked at again without any event. An error is
+// tried again with growing delay; but not that of a watch, which wakes the XR
+// when it is mended.
+func (p *pass) requeue() (reconcile.Result, error) {
+	switch {
+	case p.isOutdated():
+		return reconcile.Result{RequeueAfter: catchUp}, nil
+	case p.err != nil && !isOnlyWatches(p.err):
+		return reconcile.Result{}, p.err
+	}
+	resync := untilResync(p.config.Clock.Now(), p.xr.GetUID(), p.config.SyncInterval)
+	poll, _ := p.xr.PollInterval()
+	wait := soonest(p.out.TTL, poll, resync)
+	if wait == resync {
+		return reconcile.Result{RequeueAfter: wait, Priority: ptr.To(handler.LowPriority)}, nil
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// isOutdated reports whether a write to the XR found another XR than this run
+// started from. Conflicts over composed resources come later, and are errors.
+func (p *pass) isOutdated() bool { return !p.out.Complete && apierrors.IsConflict(p.err) }
+
+// soonest returns the shortest of the durations that are positive, or zero.
+func soonest(durations ...time.Duration) time.Duration {
+	var out time.Duration
+	for _, d := range durations {
+		if d > 0 && (out == 0 || d < out) {
+			out = d
+		}
+	}
+	return out
+}
+
+// untilResync returns the time until the XR's next resync. Each XR has its own
+// phase within the interval, for ever the same, so that they spread evenly.
+func untilResync(now time.Time, uid types.UID, interval time.Duration) time.Duration {
+	if interval <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(uid))
+	phase := time.Duration(h.Sum64() % uint64(interval))
+	since := (time.Duration(now.UnixNano()) - phase) % interval
+	if since < 0 {
+		since += interval
+	}
+	return interval - since
+}
+
+// isWaiting reports whether a run ended because a watch is just starting.
+func isWaiting(err error) bool {
+	var watch *engine.WatchError
+	return errors.As(err, &watch) && watch.Waiting()
+}
+
+// isOnlyWatches reports whether each cause of an error is a watch.
+func isOnlyWatches(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // walks the chain itself
+	case *engine.WatchError:
+		return true
+	case interface{ Unwrap() error }:
+		return e.Unwrap() != nil && isOnlyWatches(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, cause := range e.Unwrap() {
+			if !isOnlyWatches(cause) {
+				return false
+			}
+		}
+		return len(e.Unwrap()) > 0
+	}
+	return false
+}
