@@ -1,0 +1,66 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+)
+
+// +kubebuilder:rbac:groups=pkg.crossplane.io,resources=functions;functionrevisions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",namespace=crosswatch-system,resources=secrets,verbs=get;list;watch
+
+// Connections are open to functions.
+type Connections interface {
+	// Forget closes the function's connection once no call uses it any more.
+	Forget(function string)
+}
+
+// Config is what the controller works with. All of it is required.
+type Config struct {
+	Connections Connections
+}
+
+type reconciler struct {
+	connections Connections
+}
+
+// Reconcile follows any change of the function of that name.
+func (r *reconciler) Reconcile(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r.connections.Forget(req.Name)
+	return reconcile.Result{}, nil
+}
+
+// Setup adds the controller of Functions to the manager.
+func Setup(mgr ctrl.Manager, c Config) error {
+	if c.Connections == nil {
+		return errors.New("cannot reconcile Functions without connections")
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("function").
+		For(&pkgv1.Function{}).
+		Watches(&pkgv1.FunctionRevision{}, handler.EnqueueRequestsFromMapFunc(functionOf)).
+		Complete(&reconciler{connections: c.Connections})
+	if err != nil {
+		return fmt.Errorf("cannot set up the controller of Functions: %w", err)
+	}
+	return nil
+}
+
+// functionOf maps a FunctionRevision to its Function.
+func functionOf(_ context.Context, revision client.Object) []reconcile.Request {
+	name := revision.GetLabels()[pkgv1.LabelParentPackage]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
+}
