@@ -1,0 +1,140 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	"github.com/crosswatch-io/crosswatch/controllers/composite"
+	"github.com/crosswatch-io/crosswatch/controllers/composition"
+	"github.com/crosswatch-io/crosswatch/controllers/definition"
+	functions "github.com/crosswatch-io/crosswatch/controllers/function"
+	"github.com/crosswatch-io/crosswatch/controllers/watchstatus"
+	"github.com/crosswatch-io/crosswatch/internal/composer"
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
+	"github.com/crosswatch-io/crosswatch/internal/function"
+)
+
+// operator holds what the controllers share.
+type operator struct {
+	options     Options
+	mgr         ctrl.Manager
+	clients     clients
+	engine      *engine.Engine
+	connections *function.Connections
+	applier     *composer.Applier
+	composer    *composer.Composer
+}
+
+func newOperator(mgr ctrl.Manager, o Options) (*operator, error) {
+	c, err := newClients(mgr)
+	if err != nil {
+		return nil, err
+	}
+	connections, err := function.NewConnections(function.ConnectionsConfig{
+		Reader:           mgr.GetClient(),
+		Namespace:        o.Namespace,
+		AllowDevelopment: o.AllowDevelopmentFunctions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	runner, err := newRunner(mgr, o, c, connections)
+	if err != nil {
+		return nil, err
+	}
+	applier := composer.NewApplier(c.dynamic)
+	return &operator{
+		options:     o,
+		mgr:         mgr,
+		clients:     c,
+		connections: connections,
+		applier:     applier,
+		composer:    composer.New(composer.Config{Runner: runner, Applier: applier, Client: c.dynamic}),
+		engine: engine.New(engine.Config{
+			Dynamic:       c.dynamic,
+			Discovery:     c.discovery,
+			Trackers:      dependency.NewRegistry(),
+			SweepInterval: o.SweepInterval,
+			Log:           mgr.GetLogger().WithName("engine"),
+		}),
+	}, nil
+}
+
+func newRunner(mgr ctrl.Manager, o Options, c clients, caller function.Caller) (*function.Runner, error) {
+	schemas, err := function.NewSchemas(function.SchemasConfig{Published: c.discovery.OpenAPIV3(), Clock: clock.RealClock{}})
+	if err != nil {
+		return nil, err
+	}
+	return function.NewRunner(function.RunnerConfig{
+		Caller:     caller,
+		Schemas:    schemas,
+		DefaultTTL: o.DefaultResponseTTL,
+		Functions:  mgr.GetClient(),
+	})
+}
+
+// setUp adds everything that runs to the manager.
+func (op *operator) setUp() error {
+	mgr := op.mgr
+	if err := mgr.Add(manager.RunnableFunc(op.engine.Run)); err != nil {
+		return fmt.Errorf("cannot set up the engine: %w", err)
+	}
+	err := definition.Setup(mgr, definition.Config{
+		Client:     mgr.GetClient(),
+		Live:       mgr.GetAPIReader(),
+		Metadata:   op.clients.metadata,
+		Engine:     op.engine,
+		Controller: op.controllerOf,
+	}, op.engine.KindsChanged)
+	if err != nil {
+		return err
+	}
+	if err := composition.Setup(mgr, composition.Config{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
+		return err
+	}
+	if err := functions.Setup(mgr, functions.Config{Connections: op.connections}); err != nil {
+		return err
+	}
+	if err := composite.SetupWake(mgr, composite.WakeConfig{Client: mgr.GetClient(), Engine: op.engine}); err != nil {
+		return err
+	}
+	return watchstatus.Setup(mgr, watchstatus.Config{
+		Client:   mgr.GetClient(),
+		Engine:   op.engine,
+		Interval: op.options.StatusInterval,
+		Clock:    clock.RealClock{},
+		Log:      mgr.GetLogger().WithName("watchstatus"),
+	})
+}
+
+// controllerOf describes the controller of the XR kind that the XRD defines.
+func (op *operator) controllerOf(xrd *v1.CompositeResourceDefinition) engine.ControllerOptions {
+	o := op.options
+	config := composite.Config{
+		Client:       op.mgr.GetClient(),
+		Dynamic:      op.clients.dynamic,
+		Composer:     op.composer,
+		Applier:      op.applier,
+		Events:       op.mgr.GetEventRecorder("crosswatch"),
+		Clock:        clock.RealClock{},
+		SyncInterval: o.SyncInterval,
+		Definition:   xrd.Name,
+		Scope:        xrd.GetScope(),
+	}
+	return engine.ControllerOptions{
+		Kind:                    xrd.GetCompositeGroupVersionKind(),
+		MaxConcurrentReconciles: o.MaxConcurrentReconciles,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](o.RetryBaseDelay, o.RetryMaxDelay),
+		Reconciler:              func(c *engine.Controller) reconcile.Reconciler { return composite.NewReconciler(config, c) },
+	}
+}

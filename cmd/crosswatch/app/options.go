@@ -1,0 +1,99 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"flag"
+	"time"
+)
+
+// Options are what the operator can be told. NewOptions has the defaults.
+type Options struct {
+	// Kubeconfig is the path of the file that says how to reach the API server. Run is given that; this is for its caller.
+	Kubeconfig string
+	// Namespace of the operator's own Secrets and of its lease.
+	Namespace string
+
+	// MetricsBindAddress is where metrics are served, over TLS, to those who may get /metrics; "0" serves none.
+	MetricsBindAddress string
+	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" serves none.
+	HealthProbeBindAddress string
+	// LeaderElect lets one of several replicas work while the others stand by.
+	LeaderElect bool
+
+	// SyncInterval is after what time each XR is reconciled although nothing changed.
+	SyncInterval time.Duration
+	// SweepInterval is the time between two sweeps of watches that nothing needs.
+	SweepInterval time.Duration
+	// StatusInterval is the time between two publications of DependencyWatchStatuses.
+	StatusInterval time.Duration
+	// DefaultResponseTTL replaces the TTL of function responses that state none, or the function SDKs' default of 60 s.
+	DefaultResponseTTL time.Duration
+	// MaxConcurrentReconciles is how many XRs of one kind are reconciled at once.
+	MaxConcurrentReconciles int
+	// AllowDevelopmentFunctions permits plain-text calls of the servers that Functions' development annotations name.
+	AllowDevelopmentFunctions bool
+
+	// LogLevel is the least severe level that is logged: debug, info or error.
+	LogLevel string
+	// LogFormat is json, or console for people.
+	LogFormat string
+
+	// RetryBaseDelay and RetryMaxDelay bound the time after which an XR whose run failed is tried again, if no event wakes it
+	// earlier; it doubles with each failure. They have no flags.
+	RetryBaseDelay, RetryMaxDelay time.Duration
+}
+
+// Values of LogLevel and LogFormat.
+const (
+	LogLevelDebug = "debug"
+	LogLevelInfo  = "info"
+	LogLevelError = "error"
+
+	LogFormatJSON    = "json"
+	LogFormatConsole = "console"
+)
+
+// NewOptions returns the defaults.
+func NewOptions() Options {
+	return Options{
+		Namespace:               "crosswatch-system",
+		MetricsBindAddress:      "0",
+		HealthProbeBindAddress:  ":8081",
+		SyncInterval:            time.Hour,
+		SweepInterval:           time.Minute,
+		StatusInterval:          30 * time.Second,
+		DefaultResponseTTL:      4 * time.Hour,
+		MaxConcurrentReconciles: 10,
+		LogLevel:                LogLevelInfo,
+		LogFormat:               LogFormatJSON,
+		RetryBaseDelay:          time.Second,
+		RetryMaxDelay:           time.Minute,
+	}
+}
+
+// AddFlags adds a flag for each option that has one. What the options hold is the default.
+func (o *Options) AddFlags(fs *flag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"path of a kubeconfig; without it, $KUBECONFIG, the pod's ServiceAccount or ~/.kube/config is used")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the operator's own Secrets and of its lease")
+	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
+		"address to serve metrics at, over TLS, to whoever may get /metrics; 0 serves none")
+	fs.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
+		"address to serve /healthz and /readyz at; 0 serves none")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work while the others stand by")
+	fs.DurationVar(&o.SyncInterval, "sync-interval", o.SyncInterval,
+		"reconcile each XR once in this time although nothing changed")
+	fs.DurationVar(&o.SweepInterval, "sweep-interval", o.SweepInterval, "stop watches that nothing needs any more this often")
+	fs.DurationVar(&o.StatusInterval, "status-interval", o.StatusInterval,
+		"publish DependencyWatchStatuses this often, if something changed")
+	fs.DurationVar(&o.DefaultResponseTTL, "default-response-ttl", o.DefaultResponseTTL,
+		"TTL of function responses that state none, or exactly 60s, which is the function SDKs' default; 60s takes all as they are")
+	fs.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", o.MaxConcurrentReconciles,
+		"how many XRs of one kind are reconciled at once")
+	fs.BoolVar(&o.AllowDevelopmentFunctions, "allow-development-functions", o.AllowDevelopmentFunctions,
+		"call Functions at the plain-text address that their development annotations name")
+	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "least severe level to log: debug, info or error")
+	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json, or console for people")
+}

@@ -1,0 +1,85 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// minInterval keeps a typing error, such as 30 instead of 30s, from becoming a busy loop.
+const minInterval = 10 * time.Millisecond
+
+// Validate returns everything that is wrong with the options, each fault with the flag that it comes from.
+func (o *Options) Validate() error {
+	return errors.Join(
+		o.validateNamespace(),
+		validateAddress("--metrics-bind-address", o.MetricsBindAddress),
+		validateAddress("--health-probe-bind-address", o.HealthProbeBindAddress),
+		validateInterval("--sync-interval", o.SyncInterval),
+		validateInterval("--sweep-interval", o.SweepInterval),
+		validateInterval("--status-interval", o.StatusInterval),
+		validateInterval("--default-response-ttl", o.DefaultResponseTTL),
+		o.validateConcurrency(),
+		validateOneOf("--log-level", o.LogLevel, LogLevelDebug, LogLevelInfo, LogLevelError),
+		validateOneOf("--log-format", o.LogFormat, LogFormatJSON, LogFormatConsole),
+		o.validateRetries(),
+	)
+}
+
+func (o *Options) validateNamespace() error {
+	if faults := validation.IsDNS1123Label(o.Namespace); len(faults) > 0 {
+		return fmt.Errorf("--namespace: %q is no name of a namespace: %s", o.Namespace, strings.Join(faults, ", "))
+	}
+	return nil
+}
+
+func (o *Options) validateConcurrency() error {
+	if o.MaxConcurrentReconciles < 1 {
+		return fmt.Errorf("--max-concurrent-reconciles: must be at least 1, not %d", o.MaxConcurrentReconciles)
+	}
+	return nil
+}
+
+func (o *Options) validateRetries() error {
+	if o.RetryBaseDelay <= 0 || o.RetryMaxDelay < o.RetryBaseDelay {
+		return fmt.Errorf("retry delays: want 0 < base <= max, not base %s and max %s", o.RetryBaseDelay, o.RetryMaxDelay)
+	}
+	return nil
+}
+
+func validateInterval(name string, interval time.Duration) error {
+	if interval < minInterval {
+		return fmt.Errorf("%s: must be at least %s, not %s", name, minInterval, interval)
+	}
+	return nil
+}
+
+func validateAddress(name, address string) error {
+	if address == "0" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %q is neither 0 nor an address such as :8443 or 127.0.0.1:8443", name, address)
+	}
+	return nil
+}
+
+func validateOneOf(name, value string, allowed ...string) error {
+	if !slices.Contains(allowed, value) {
+		return fmt.Errorf("%s: %q is none of %s", name, value, strings.Join(allowed, ", "))
+	}
+	return nil
+}
