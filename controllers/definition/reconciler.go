@@ -85,10 +85,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("cannot get XRD %q: %w", req.Name, err)
 	}
 	result, err := r.reconcile(ctx, xrd)
-	if apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictRecheck}, nil
+	case err != nil:
+		return reconcile.Result{}, err
 	}
-	return result, err
+	return result, nil
 }
 
 func (r *reconciler) reconcile(ctx context.Context, xrd *v1.CompositeResourceDefinition) (reconcile.Result, error) {
