@@ -1,0 +1,198 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+)
+
+const (
+	methodV1      = fnv1.FunctionRunnerService_RunFunction_FullMethodName
+	methodV1Beta1 = "/apiextensions.fn.proto.v1beta1.FunctionRunnerService/RunFunction"
+)
+
+// deadlineSlack is how much earlier than ours the function's clock may run out.
+const deadlineSlack = 20 * time.Millisecond
+
+// A headless Service has an address for each Pod: use them all.
+const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
+
+// A connection to one function at one target.
+type connection struct {
+	target         target
+	client         *grpc.ClientConn
+	attempt        *attempt
+	callTimeout    time.Duration
+	connectTimeout time.Duration
+	messageLimit   int
+
+	// beta is set once the function answered under v1beta1 only.
+	beta atomic.Bool
+
+	// Guarded by Connections.mu.
+	calls   int
+	retired bool
+
+	mu      sync.Mutex // guards what follows; not held while waiting
+	down    *fault     // why the function could not be reached; nil if it could, or nobody tried yet
+	retryAt time.Time  // when to try again with a new connection, if down
+}
+
+// dial the target, without waiting for the connection. down is why an earlier
+// connection to it failed.
+func (c *Connections) dial(at target, down *fault) (*connection, error) {
+	conn := &connection{
+		target:         at,
+		attempt:        &attempt{},
+		callTimeout:    c.config.CallTimeout,
+		connectTimeout: c.config.ConnectTimeout,
+		messageLimit:   c.config.MessageLimit,
+		down:           down,
+		retryAt:        time.Now().Add(c.config.ConnectTimeout),
+	}
+	retry := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: c.config.ConnectTimeout}
+	client, err := grpc.NewClient(at.endpoint,
+		grpc.WithTransportCredentials(c.credentials(at, conn.attempt)),
+		grpc.WithContextDialer(conn.attempt.dial),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: c.config.ConnectTimeout}),
+		grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallSendMsgSize(c.config.MessageLimit),
+			grpc.MaxCallRecvMsgSize(c.config.MessageLimit),
+		),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the endpoint: %w", err)
+	}
+	conn.client = client
+	return conn, nil
+}
+
+// close is idempotent, and does nothing to a nil connection.
+func (c *connection) close() {
+	if c != nil {
+		_ = c.client.Close() // fails only if it is closed already
+	}
+}
+
+// worn returns why the function could not be reached if it is time to try a new
+// connection.
+func (c *connection) worn() *fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down == nil || time.Now().Before(c.retryAt) || c.client.GetState() == connectivity.Ready {
+		return nil
+	}
+	return c.down
+}
+
+func (c *connection) call(ctx context.Context, req *fnv1.RunFunctionRequest, probe bool) (*fnv1.RunFunctionResponse, *fault) {
+	if flt := c.ready(ctx, probe); flt != nil {
+		return nil, flt
+	}
+
+	method, other := methodV1, methodV1Beta1
+	if c.beta.Load() {
+		method, other = other, method
+	}
+	resp, flt := c.invoke(ctx, method, req)
+	if flt == nil || flt.code != codes.Unimplemented {
+		return resp, flt
+	}
+	resp, flt = c.invoke(ctx, other, req)
+	if flt == nil {
+		c.beta.Store(other == methodV1Beta1)
+	}
+	if flt != nil && flt.code == codes.Unimplemented {
+		flt.cause = "it serves no FunctionRunnerService, neither v1 nor v1beta1: is it a composition function?"
+	}
+	return resp, flt
+}
+
+func (c *connection) invoke(ctx context.Context, method string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, *fault) {
+	resp := &fnv1.RunFunctionResponse{}
+	trailer := metadata.MD{}
+	err := c.client.Invoke(ctx, method, req, resp, grpc.Trailer(&trailer))
+	if err == nil {
+		return resp, nil
+	}
+	// The server has the same deadline. Which side notices first must not show.
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < deadlineSlack {
+		return nil, c.localFault(codes.DeadlineExceeded)
+	}
+	// A server ends a call with a trailer. Without one the error is gRPC's own,
+	// made on this side.
+	if st := status.Convert(err); len(trailer) > 0 {
+		return nil, &fault{code: st.Code(), cause: stable(st.Message())}
+	}
+	return nil, c.localFault(status.Code(err))
+}
+
+// ready waits until the connection is, for connectTimeout at most. If the
+// function is known to be down, only a probe waits.
+func (c *connection) ready(ctx context.Context, probe bool) *fault {
+	if down := c.known(); down != nil && !probe {
+		return down
+	}
+
+	limited, cancel := context.WithTimeout(ctx, c.connectTimeout)
+	defer cancel()
+	for {
+		state := c.client.GetState()
+		switch state {
+		case connectivity.Ready:
+			c.reached()
+			return nil
+		case connectivity.Shutdown:
+			return &fault{code: codes.Canceled, cause: "the connection was closed"}
+		case connectivity.Idle:
+			c.client.Connect()
+		case connectivity.Connecting, connectivity.TransientFailure:
+		}
+		if c.client.WaitForStateChange(limited, state) {
+			continue
+		}
+		flt := &fault{code: codes.Unavailable, cause: c.attempt.failure()}
+		if ctx.Err() == nil {
+			c.unreachable(flt)
+		}
+		return flt
+	}
+}
+
+// known returns why the function can't be reached, unless it can be by now.
+func (c *connection) known() *fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client.GetState() == connectivity.Ready {
+		c.down = nil
+	}
+	return c.down
+}
+
+func (c *connection) reached() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down = nil
+}
+
+func (c *connection) unreachable(flt *fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down = flt
+	c.retryAt = time.Now().Add(c.connectTimeout)
+}

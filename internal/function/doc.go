@@ -1,0 +1,43 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package function reaches composition functions: it calls them over gRPC, and
+// runs one step of a pipeline against one of them until the function has been
+// shown everything that it asks for.
+//
+// # Layers
+//
+// A Caller makes one call. Connections is the Caller that goes over the wire;
+// whatever wraps it (a cache, an inspector) is a Caller too, and knows only the
+// request. The Runner stands on a Caller and knows about requirements, but
+// nothing about connections.
+//
+// # Rounds
+//
+// The first request of a step carries what the Composition declares for it
+// (bootstrap requirements) and what the step required the last time (seeds), so
+// that in a steady state one call is enough. The function is called again if
+// its answer asks for a requirement, that is a name with a selector, which the
+// request did not carry, or leaves out a seed which it did. A function that
+// merely stops asking for what it was shown on its own request has settled, and
+// depends on that all the same. Rounds are compared
+// by selectors and never by what they select: an object that changes all the
+// time can't keep a step from settling, and its next change arrives as an event.
+//
+// A seed that has become unreadable is left out of the request. If the function
+// still wants it, it asks, and the step fails with the reason.
+//
+// # Record before read
+//
+// Everything that a function is shown of the cluster is first recorded as a
+// requirement of the XR (Requirer), and then read from the informer that the
+// recording put into service. Requirements of an answer that can't be satisfied
+// are recorded too, so that the XR wakes when they can be.
+//
+// # Errors
+//
+// The text of an error is the same each time for the same cause. It names the
+// function and where it was called, the step, and what to do where that isn't
+// obvious; it holds no address of a local socket, no port that changes and no
+// time of day, since it ends up in a condition of the XR.
+package function

@@ -1,0 +1,164 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+)
+
+// MaxCalls is how often one step may call its function in one run.
+const MaxCalls = 6
+
+// RunnerConfig is what a Runner needs; all of it is required.
+type RunnerConfig struct {
+	Caller  Caller
+	Schemas *Schemas
+
+	// DefaultTTL replaces that of a response which states none.
+	DefaultTTL time.Duration
+
+	// Functions reads Functions, for each step that runs.
+	Functions client.Reader
+}
+
+// A Runner runs steps of pipelines. It is safe for concurrent use.
+type Runner struct {
+	config RunnerConfig
+}
+
+// A Step of a pipeline, to run once for one XR.
+type Step struct {
+	XR       types.NamespacedName
+	Name     string
+	Function string
+
+	// Bootstrap is what the Composition declares for the step. A requirement
+	// with a Subject asks for the schema of that kind; its Reference is ignored.
+	Bootstrap []dependency.Requirement
+
+	// Request holds everything but its tag, its capabilities and what is
+	// required, which the Runner adds to copies of its own.
+	Request *fnv1.RunFunctionRequest
+
+	From Requirer
+}
+
+// An Answer is what a step's last call returned.
+type Answer struct {
+	// Response is valid: see validate. Its FATAL results are the caller's matter.
+	Response *fnv1.RunFunctionResponse
+
+	// Requirements are what the last request carried and what its response asks
+	// for, bootstrap requirements included, sorted. Only after a FATAL result
+	// can the two differ.
+	Requirements []dependency.Requirement
+
+	// TTL is for how long the response is good; zero if it must not be reused.
+	TTL time.Duration
+
+	// Calls of the function that this took.
+	Calls int
+}
+
+// NewRunner returns a Runner, or an error that names what the config lacks.
+func NewRunner(config RunnerConfig) (*Runner, error) {
+	switch {
+	case config.Caller == nil:
+		return nil, errors.New("cannot run functions without a caller")
+	case config.Schemas == nil:
+		return nil, errors.New("cannot run functions without schemas")
+	case config.Functions == nil:
+		return nil, errors.New("cannot run functions without a reader for Functions")
+	case config.DefaultTTL <= 0:
+		return nil, errors.New("cannot run functions without a default TTL of responses")
+	}
+	return &Runner{config: config}, nil
+}
+
+// Run the step: call its function until it asks for nothing that it was not
+// shown. A FATAL result ends that too, and is no error. What the step requires
+// has been recorded through From when Run returns, with an error or without. An
+// error of From can be found in the error's chain.
+func (r *Runner) Run(ctx context.Context, step Step) (*Answer, error) {
+	answer, err := r.run(ctx, step)
+	if err != nil {
+		return nil, fmt.Errorf("step %q: %w", step.Name, err)
+	}
+	return answer, nil
+}
+
+func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
+	reads := newReads(step, r.config.Schemas)
+	now, err := firstRound(ctx, step, reads)
+	if err != nil {
+		return nil, err
+	}
+
+	for calls := 1; ; calls++ {
+		resp, err := r.call(ctx, step, now)
+		if err != nil {
+			return nil, err
+		}
+		asked, invalid := decodeRequirements(step.Name, resp.GetRequirements())
+		if invalid == nil && now.settledBy(asked) {
+			return r.answer(ctx, step, resp, now.requirements(), calls)
+		}
+
+		// Whatever comes of this answer, what it asks for is recorded.
+		items := reads.take(ctx, asked)
+		unread := firstError(items)
+		switch {
+		case isFatal(resp):
+			return r.answer(ctx, step, resp, merge(now.requirements(), requirementsOf(items)), calls)
+		case invalid != nil:
+			return nil, fmt.Errorf("function %q: %w", step.Function, invalid)
+		case unread != nil && !now.misled(asked):
+			return nil, unread
+		case calls == MaxCalls:
+			return nil, fmt.Errorf("function %q does not settle on what it requires: in call %d of %d %s", step.Function, calls, MaxCalls, now.difference(asked))
+		}
+		now = now.next(resp, items)
+	}
+}
+
+func (r *Runner) call(ctx context.Context, step Step, now *round) (*fnv1.RunFunctionResponse, error) {
+	req, err := now.request(step.Request)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := r.config.Caller.Call(ctx, step.Function, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := validate(req, resp); err != nil {
+		return nil, fmt.Errorf("response of function %q: %w", step.Function, err)
+	}
+	return resp, nil
+}
+
+func (r *Runner) answer(ctx context.Context, step Step, resp *fnv1.RunFunctionResponse, requirements []dependency.Requirement, calls int) (*Answer, error) {
+	ttl, err := r.ttl(ctx, step.Function, resp)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Response: resp, Requirements: requirements, TTL: ttl, Calls: calls}, nil
+}
+
+func isFatal(resp *fnv1.RunFunctionResponse) bool {
+	for _, result := range resp.GetResults() {
+		if result.GetSeverity() == fnv1.Severity_SEVERITY_FATAL {
+			return true
+		}
+	}
+	return false
+}

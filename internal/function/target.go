@@ -1,0 +1,79 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+)
+
+// A target is where and how a function is called.
+type target struct {
+	endpoint string // a gRPC target
+	plain    bool   // without TLS
+}
+
+// find where the function is called now.
+func (c *Connections) find(ctx context.Context, function string) (target, error) {
+	fn := &pkgv1.Function{}
+	err := c.config.Reader.Get(ctx, types.NamespacedName{Name: function}, fn)
+	if apierrors.IsNotFound(err) {
+		return target{}, errors.New("no Function of that name is installed")
+	}
+	if err != nil {
+		return target{}, fmt.Errorf("cannot get the Function: %w", err)
+	}
+
+	development := developmentTarget(fn)
+	if development != "" && c.config.AllowDevelopment {
+		return target{endpoint: development, plain: true}, nil
+	}
+
+	active, err := c.activeRevision(ctx, function)
+	switch {
+	case err != nil:
+		return target{}, err
+	case active == nil && development != "":
+		return target{}, errors.New("it is annotated to run on a development server; start the operator with --allow-development-functions to call it there")
+	case active == nil:
+		return target{}, errors.New("it has no active FunctionRevision")
+	case active.Status.Endpoint == "":
+		return target{}, fmt.Errorf("its FunctionRevision %q has no endpoint yet", active.Name)
+	}
+	return target{endpoint: active.Status.Endpoint}, nil
+}
+
+// activeRevision of the function; nil if there is none. While one revision
+// takes over from another both can be active for a moment: the newer one counts.
+func (c *Connections) activeRevision(ctx context.Context, function string) (*pkgv1.FunctionRevision, error) {
+	list := &pkgv1.FunctionRevisionList{}
+	if err := c.config.Reader.List(ctx, list, client.MatchingLabels{pkgv1.LabelParentPackage: function}); err != nil {
+		return nil, fmt.Errorf("cannot list its FunctionRevisions: %w", err)
+	}
+	var active *pkgv1.FunctionRevision
+	for i := range list.Items {
+		rev := &list.Items[i]
+		if rev.Spec.DesiredState != pkgv1.RevisionActive {
+			continue
+		}
+		if active == nil || rev.Spec.Revision > active.Spec.Revision {
+			active = rev
+		}
+	}
+	return active, nil
+}
+
+func developmentTarget(fn *pkgv1.Function) string {
+	if fn.Annotations[pkgv1.AnnotationRuntime] != pkgv1.RuntimeDevelopment {
+		return ""
+	}
+	return fn.Annotations[pkgv1.AnnotationRuntimeDevelopmentTarget]
+}
