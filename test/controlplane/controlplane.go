@@ -48,7 +48,8 @@ type Config struct {
 // goroutines at once, except those that stop or start a process.
 type ControlPlane struct {
 	dir      string
-	binaries binaries
+	binaries binaries // etcd, apiServer and controllerManager by way of their launchers
+	guard    *guard
 	servers  *envtest.ControlPlane
 	admin    *rest.Config
 	client   kubernetes.Interface
@@ -59,7 +60,7 @@ type ControlPlane struct {
 // Start runs a control plane until Stop is called; ctx bounds the start alone.
 // When it returns, the API server serves, its bootstrap roles are there and, if
 // there is a controller manager, that has done its first work. If it fails,
-// nothing is left running.
+// nothing is left running; nor is it if our process dies before it calls Stop.
 func Start(ctx context.Context, cfg Config) (*ControlPlane, error) {
 	found, err := findBinaries(cfg.ControllerManager)
 	if err != nil {
@@ -78,6 +79,9 @@ func Start(ctx context.Context, cfg Config) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context, cfg Config) error {
+	if err := c.startGuard(cfg); err != nil {
+		return err
+	}
 	if err := c.startServers(ctx, cfg); err != nil {
 		return err
 	}
@@ -88,6 +92,29 @@ func (c *ControlPlane) start(ctx context.Context, cfg Config) error {
 		return nil
 	}
 	return c.startControllerManager(ctx)
+}
+
+// startGuard makes every later process one that the guard ends if we can't.
+func (c *ControlPlane) startGuard(cfg Config) error {
+	var leftovers string
+	if cfg.Dir == "" {
+		leftovers = c.dir
+	}
+	var err error
+	c.guard, err = startGuard(filepath.Join(c.dir, "run"), leftovers)
+	if err != nil {
+		return err
+	}
+	for _, path := range []*string{&c.binaries.etcd, &c.binaries.apiServer, &c.binaries.controllerManager} {
+		if *path == "" {
+			continue
+		}
+		*path, err = c.guard.launcher(*path)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop ends every process, waits for it, and removes the temporary folder. Later
@@ -103,6 +130,9 @@ func (c *ControlPlane) shutDown(removeDir bool) error {
 	}
 	if c.servers != nil {
 		errs = append(errs, c.servers.Stop())
+	}
+	if c.guard != nil {
+		errs = append(errs, c.guard.stop())
 	}
 	if removeDir {
 		errs = append(errs, os.RemoveAll(c.dir))

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -309,6 +311,66 @@ func TestStartFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProcessesEndWithUs kills a process that runs a control plane, which this
+// test binary is if the variable says so.
+func TestProcessesEndWithUs(t *testing.T) {
+	const variable = "CROSSWATCH_TEST_ABANDON"
+	if os.Getenv(variable) != "" {
+		abandon(t)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProcessesEndWithUs$", "-test.v")
+	cmd.Env = append(os.Environ(), variable+"=true")
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var host, dir string
+	for lines := bufio.NewScanner(output); dir == "" && lines.Scan(); {
+		_, _ = fmt.Sscanf(lines.Text(), abandoned, &host, &dir)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed, as it should be
+	if dir == "" {
+		t.Fatal("no control plane was started")
+	}
+	err = poll(t.Context(), "the abandoned control plane to end", func(ctx context.Context) error {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("its folder is still there: %w", err)
+		}
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", host)
+		if err == nil {
+			return errors.Join(errors.New("its API server still listens"), conn.Close())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+const abandoned = "abandoned %s %s"
+
+// abandon runs a control plane, says where, and waits to be killed.
+func abandon(t *testing.T) {
+	t.Helper()
+	plane, err := Start(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(plane.AdminConfig().Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf(abandoned+"\n", address.Host, plane.dir)
+	<-t.Context().Done()
 }
 
 // stopForGood also shows that a second Stop is harmless and nothing answers
