@@ -1,0 +1,140 @@
+# Copyright The Crosswatch Authors
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Tools run from the modules that pin them; Go builds each once and keeps it in its cache.
+CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
+KUSTOMIZE      := go tool -modfile=hack/tools/go.mod kustomize
+GOTESTSUM      := go tool -modfile=hack/tools/go.mod gotestsum --format pkgname
+GOLANGCI_LINT  := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
+KUBECTL        ?= kubectl
+
+# The folder of etcd, kube-apiserver and kubectl. Only test/controlplane and its recipes read it.
+ASSETS := $(abspath $(or $(KUBEBUILDER_ASSETS),bin/k8s))
+CONTROLPLANE_BUILD := hack/controlplane/build.sh
+DEMO_CONTROLPLANE  := etcd kube-apiserver kubectl
+TEST_CONTROLPLANE  := $(DEMO_CONTROLPLANE) kube-controller-manager
+
+FUZZTIME ?= 60s
+BENCH    ?= .
+SOAK     ?= 20m
+
+##@ General
+
+.PHONY: help
+help: ## Explain every target.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Build
+
+.PHONY: build
+build: ## Build the operator: bin/crosswatch.
+	go build -trimpath -o bin/crosswatch ./cmd/crosswatch
+
+.PHONY: controlplane
+controlplane: ## Put etcd, kube-apiserver, kubectl and kube-controller-manager into bin/k8s: downloaded or built, once (CONTROLPLANE=build|download).
+	@$(CONTROLPLANE_BUILD) $(TEST_CONTROLPLANE)
+
+.PHONY: clean
+clean: ## Remove what was built, but for the control plane.
+	rm -rf bin/crosswatch bin/demo dist
+
+.PHONY: clean-controlplane
+clean-controlplane: ## Remove the control plane's binaries: minutes to build again.
+	@if [[ -d bin/k8s ]]; then chmod -R u+w bin/k8s; fi
+	rm -rf bin/k8s
+
+##@ Develop
+
+.PHONY: generate
+generate: generate-api generate-rbac generate-function ## Generate code and manifests from types, markers and the .proto.
+
+.PHONY: generate-api
+generate-api: ## Generate deep copies and CRDs from the types in api.
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	rm -f config/crd/bases/*.yaml
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+
+.PHONY: generate-rbac
+generate-rbac: ## Generate the operator's role from the markers beside the code.
+	$(CONTROLLER_GEN) rbac:roleName=crosswatch paths='{./cmd/...,./controllers/...}' output:rbac:artifacts:config=config/rbac
+
+.PHONY: generate-function
+generate-function: ## Generate the function contract from its .proto.
+	hack/generate-function.sh
+
+.PHONY: format
+format: ## Format the Go code.
+	$(GOLANGCI_LINT) fmt
+
+.PHONY: lint
+lint: ## Lint the Go code.
+	$(GOLANGCI_LINT) run
+
+.PHONY: verify
+verify: generate lint ## Generate and lint; fail if that left anything changed or untracked.
+	@changed=$$(git status --porcelain); \
+	if [[ -n $$changed ]]; then \
+		git --no-pager diff; echo "$$changed"; \
+		echo "verify: the files above are changed or untracked: commit what make generate made of them" >&2; exit 1; \
+	fi; \
+	echo "verify: passed"
+
+##@ Test
+
+# The packages under test run alone and afresh: they measure time, on control planes of their own.
+.PHONY: test
+test: controlplane ## Run every test, with the race detector.
+	$(GOTESTSUM) -- -race -timeout 10m $$(go list ./... | grep -v /test/)
+	KUBEBUILDER_ASSETS=$(ASSETS) $(GOTESTSUM) -- -race -timeout 10m -count 1 -p 1 ./test/...
+	@echo "test: passed"
+
+.PHONY: test-soak
+test-soak: controlplane ## Run the soak tests, SOAK=20m.
+	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -timeout 0 -v -run Soak ./test/...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME=60s.
+	hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: ## Run the benchmarks that match BENCH=., with their allocations.
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/...
+
+##@ Demo
+
+.PHONY: bin/demo
+bin/demo: build
+	@$(CONTROLPLANE_BUILD) $(DEMO_CONTROLPLANE)
+	go build -trimpath -o bin/demo ./examples/scheduler/cmd/demo
+
+.PHONY: demo
+demo: bin/demo ## Tell the scheduler's story on a control plane of its own, until Ctrl-C.
+	@KUBEBUILDER_ASSETS=$(ASSETS) bin/demo
+
+.PHONY: demo-check
+demo-check: bin/demo ## Tell it, assert it, and measure how long a change takes to propagate.
+	@KUBEBUILDER_ASSETS=$(ASSETS) bin/demo --check
+
+##@ Deploy to the cluster that kubectl reaches
+
+.PHONY: install
+install: ## Install the CRDs.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: uninstall
+uninstall: ## Delete the CRDs, with every object of their kinds.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: ## Install the CRDs and the operator.
+	$(KUSTOMIZE) build config/default | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: ## Delete the operator and the CRDs, with every object of their kinds.
+	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
