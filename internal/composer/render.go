@@ -10,7 +10,7 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -89,7 +89,7 @@ func (r *run) nameOne(object *unstructured.Unstructured, name string, observed *
 		}
 	}
 	// What else makes a name valid depends on the kind, and is the API server's to say.
-	if faults := path.IsValidPathSegmentName(object.GetName()); len(faults) > 0 {
+	if faults := content.IsPathSegmentName(object.GetName()); len(faults) > 0 {
 		return fmt.Errorf("its name %q is invalid: it %s", object.GetName(), faults[0])
 	}
 	if len(object.GetName()) > validation.DNS1123SubdomainMaxLength {

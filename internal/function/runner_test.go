@@ -51,9 +51,9 @@ func TestRunCallsOnceWhenSeeded(t *testing.T) {
 	cases := map[string]*fnv1.Requirements{
 		"Nothing":        nil,
 		"Resources":      {Resources: selectors},
-		"ExtraResources": {ExtraResources: selectors}, //nolint:staticcheck // Older functions know nothing else.
+		"ExtraResources": {ExtraResources: selectors},
 		"Schemas":        {Schemas: schemas},
-		"All":            {Resources: selectors, ExtraResources: selectors, Schemas: schemas}, //nolint:staticcheck // Older functions know nothing else.
+		"All":            {Resources: selectors, ExtraResources: selectors, Schemas: schemas},
 	}
 	for name, requirements := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestRunSettlesOnHotObjects(t *testing.T) {
 	// The object changes with each call; the step reads it once all the same.
 	in := newCluster(configMap("ns", "a", nil))
 	version := 0
-	fn := &script{body: func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	fn := &script{body: func(_ context.Context, _ *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		version++
 		in.remove("a")
 		in.add(configMap("ns", "a", map[string]string{"version": strconv.Itoa(version)}))

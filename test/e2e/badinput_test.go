@@ -57,7 +57,7 @@ func TestAFunctionThatMisbehavesIsNamedAndRecovers(t *testing.T) {
 		"answers garbage": {
 			kind: "Garbled",
 			breaks: func(s *functions.Server) {
-				s.Handle(func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				s.Handle(func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 					return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: "someone else's"}}, nil
 				})
 			},

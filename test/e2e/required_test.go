@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -175,7 +176,7 @@ func TestB2ObjectsRequiredByLabelComeInAFixedOrder(t *testing.T) {
 	server.Reset()
 	for token := range 3 {
 		update(w, xr, func(u *unstructured.Unstructured) {
-			u.SetAnnotations(map[string]string{"crossplane.io/reconcile-requested-at": fmt.Sprint(token)})
+			u.SetAnnotations(map[string]string{"crossplane.io/reconcile-requested-at": strconv.Itoa(token)})
 		})
 		w.eventually("the acknowledgement", w.has(xr, token, "status", "lastHandledReconcileAt"))
 	}

@@ -6,6 +6,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func (w *world) settled(number func() int) int {
 		if now := number(); now != last {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) > quietFor, fmt.Sprint(last)
+		return time.Since(since) > quietFor, strconv.Itoa(last)
 	})
 	return last
 }
