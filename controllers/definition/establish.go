@@ -5,6 +5,7 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,18 +48,19 @@ func (r *reconciler) establish(ctx context.Context, xrd *v1.CompositeResourceDef
 	}
 	if crd != nil && crd.DeletionTimestamp != nil {
 		setWaiting(xrd, fmt.Sprintf("CRD %q is being deleted; it is made again when it is gone", crd.Name))
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.serveAnyway(xrd, crd)
 	}
 
 	rendered, err := Render(xrd)
 	if err != nil {
-		return reconcile.Result{}, setInvalid(xrd, "cannot make a CRD: "+err.Error())
+		setInvalid(xrd, "cannot make a CRD: "+err.Error())
+		return reconcile.Result{}, r.serveAnyway(xrd, crd)
 	}
-	crd, err = r.apply(ctx, rendered, crd)
+	applied, err := r.apply(ctx, rendered, crd)
 	if err != nil {
-		return reconcile.Result{}, setRefused(xrd, err)
+		return reconcile.Result{}, errors.Join(setRefused(xrd, err), r.serveAnyway(xrd, crd))
 	}
-	if ok, message := established(crd); !ok {
+	if ok, message := established(applied); !ok {
 		setWaiting(xrd, message)
 		return reconcile.Result{}, nil
 	}
@@ -86,6 +88,27 @@ func (r *reconciler) start(xrd *v1.CompositeResourceDefinition) (reconcile.Resul
 	}
 }
 
+// serveAnyway runs the XR controller although the XRD is not Established, if the API server serves the kind from the CRD as it
+// is: a faulty edit of the XRD must not stop the XRs that are there, nor a deletion of the CRD wait for ever for their finalizers.
+func (r *reconciler) serveAnyway(xrd *v1.CompositeResourceDefinition, crd *extv1.CustomResourceDefinition) error {
+	options := r.controller(xrd)
+	if crd == nil || !serves(crd, options.Kind.Version) {
+		return nil
+	}
+	if _, err := r.engine.Start(xrd.Name, options); err != nil {
+		return fmt.Errorf("cannot start the XR controller of XRD %q: %w", xrd.Name, err)
+	}
+	xrd.Status.Controllers.CompositeResourceType = v1.TypeReferenceTo(options.Kind)
+	return nil
+}
+
+func serves(crd *extv1.CustomResourceDefinition, version string) bool {
+	ok, _ := established(crd)
+	return ok && slices.ContainsFunc(crd.Spec.Versions, func(v extv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Served
+	})
+}
+
 func (r *reconciler) watchOf(gvk schema.GroupVersionKind) engine.WatchInfo {
 	watches := r.engine.Watches()
 	if i := slices.IndexFunc(watches, func(w engine.WatchInfo) bool { return w.GVK == gvk }); i >= 0 {
@@ -108,18 +131,17 @@ func established(crd *extv1.CustomResourceDefinition) (ok bool, message string) 
 	return ok, message
 }
 
-// setInvalid says that the XRD defines no valid CRD. It returns no error: trying again is of no use until the XRD changes, which
-// is an event.
-func setInvalid(xrd *v1.CompositeResourceDefinition, message string) error {
+// setInvalid says that the XRD defines no valid CRD. Trying again is of no use until the XRD changes, which is an event.
+func setInvalid(xrd *v1.CompositeResourceDefinition, message string) {
 	setCondition(xrd, commonv1.False(commonv1.TypeEstablished, commonv1.ReasonInvalidDefinition, message))
-	return nil
 }
 
 // setRefused says that the API server refused the CRD. It returns the error if trying again can help.
 func setRefused(xrd *v1.CompositeResourceDefinition, err error) error {
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return setInvalid(xrd, fmt.Sprintf("the API server refuses CRD %q: %s", xrd.Name, stableCause(err)))
+		setInvalid(xrd, fmt.Sprintf("the API server refuses CRD %q: %s", xrd.Name, stableCause(err)))
+		return nil
 	case apierrors.IsConflict(err):
 		return err
 	}

@@ -287,3 +287,64 @@ func TestTerminate(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is wrong with an XRD or its CRD, XRs of a kind that is served are
+// reconciled: also by an operator that starts in this state.
+func TestXRsOfAServedKindAreReconciledWhateverIsWrong(t *testing.T) {
+	refused := apierrors.NewBadRequest("no")
+	cases := map[string]struct {
+		spoil  func(t *testing.T, w *world)
+		reason string
+	}{
+		"the API server refuses an edit": {
+			spoil: func(t *testing.T, w *world) {
+				t.Helper()
+				xrd := w.xrd(t)
+				xrd.Spec.Versions[0].Schema.OpenAPIV3Schema.Raw = []byte(`{"type":"object","description":"edited"}`)
+				if err := w.client.Update(context.Background(), xrd); err != nil {
+					t.Fatal(err)
+				}
+				w.refuse = refused
+			},
+			reason: commonv1.ReasonInvalidDefinition,
+		},
+		"an edit makes no CRD": {
+			spoil: func(t *testing.T, w *world) {
+				t.Helper()
+				xrd := w.xrd(t)
+				xrd.Spec.Versions[0].Schema.OpenAPIV3Schema.Raw = []byte(`{"type":"string"}`)
+				if err := w.client.Update(context.Background(), xrd); err != nil {
+					t.Fatal(err)
+				}
+			},
+			reason: commonv1.ReasonInvalidDefinition,
+		},
+		"the CRD is being deleted": {
+			spoil: func(t *testing.T, w *world) {
+				t.Helper()
+				crd := w.crd(t)
+				crd.Finalizers = []string{"customresourcecleanup.apiextensions.k8s.io"}
+				if err := errors.Join(w.client.Update(context.Background(), crd), w.client.Delete(context.Background(), crd)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			reason: ReasonWaitingForCRD,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil, roomXRD(v1.ScopeNamespaced))
+			w.reconcile(t)
+			w.serve(t)
+			w.reconcile(t)
+			tc.spoil(t, w)
+			w.engine.running = nil // as after a restart
+
+			w.reconcile(t)
+			w.expect(t, corev1.ConditionFalse, tc.reason)
+			if len(w.engine.running) != 1 {
+				t.Error("no XR controller runs")
+			}
+		})
+	}
+}

@@ -72,7 +72,9 @@ type run struct {
 	settled bool
 }
 
-func newController(e *Engine, name string, kind schema.GroupVersionKind, t *dependency.Tracker) *Controller {
+// newController returns a controller that goes on from the runs of the one
+// that had its name and tracker before it.
+func newController(e *Engine, name string, kind schema.GroupVersionKind, t *dependency.Tracker, runs map[types.NamespacedName]*run) *Controller {
 	return &Controller{
 		name:       name,
 		kind:       kind,
@@ -81,7 +83,7 @@ func newController(e *Engine, name string, kind schema.GroupVersionKind, t *depe
 		log:        e.log.WithValues("controller", name),
 		done:       make(chan struct{}),
 		queueReady: make(chan struct{}),
-		runs:       map[types.NamespacedName]*run{},
+		runs:       runs,
 	}
 }
 
@@ -152,16 +154,24 @@ func (c *Controller) enqueueAll(informer *store.Informer) {
 	}
 }
 
-// remembered returns the XRs of which there is a run or a record. Some may be
-// named more than once.
+// remembered returns the XRs that had a run.
 func (c *Controller) remembered() []types.NamespacedName {
 	c.mu.Lock()
-	names := slices.Collect(maps.Keys(c.runs))
-	c.mu.Unlock()
-	for _, gvk := range c.tracker.GVKs() {
-		names = c.tracker.DependantsOfKind(names, gvk)
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.runs))
+}
+
+// handOver returns what a controller that follows this one has to know of the
+// XRs' runs: of which XR each record is, and what was written to it. What was
+// seen and settled begins anew.
+func (c *Controller) handOver() map[types.NamespacedName]*run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make(map[types.NamespacedName]*run, len(c.runs))
+	for name, r := range c.runs {
+		out[name] = &run{uid: r.uid, wrote: r.wrote}
 	}
-	return names
+	return out
 }
 
 // onXR enqueues an XR that was created, deleted, or differs from what its last
@@ -173,7 +183,7 @@ func (c *Controller) onXR(old, current *unstructured.Unstructured) {
 		c.Enqueue(nameOf(old))
 		return
 	}
-	view := xr.ViewHash(current)
+	view := xr.WakeHash(current)
 	c.mu.Lock()
 	r, ok := c.runs[nameOf(current)]
 	same := ok && r.known && r.uid == current.GetUID() && r.view == view
@@ -248,7 +258,7 @@ func (c *Controller) Begin(name types.NamespacedName) (obj *unstructured.Unstruc
 	if obj == nil {
 		return nil, true
 	}
-	view := xr.ViewHash(obj)
+	view := xr.WakeHash(obj)
 
 	c.mu.Lock()
 	r, ok := c.runs[name]

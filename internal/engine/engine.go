@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
@@ -50,9 +51,12 @@ type Engine struct {
 	// under it.
 	mu          sync.Mutex
 	controllers map[string]*Controller
-	watches     map[schema.GroupVersionKind]*watch
-	stopped     bool
-	running     sync.WaitGroup // one for each watch and controller; added to under mu while not stopped
+	// former holds the runs of controllers that were stopped, by name, for as
+	// long as their trackers are kept.
+	former  map[string]map[types.NamespacedName]*run
+	watches map[schema.GroupVersionKind]*watch
+	stopped bool
+	running sync.WaitGroup // one for each watch and controller; added to under mu while not stopped
 }
 
 // New returns an engine that runs nothing yet. What it starts ends with Run.
@@ -67,6 +71,7 @@ func New(c Config) *Engine {
 		ctx:           ctx,
 		cancel:        cancel,
 		controllers:   map[string]*Controller{},
+		former:        map[string]map[types.NamespacedName]*run{},
 		watches:       map[schema.GroupVersionKind]*watch{},
 	}
 }
@@ -95,8 +100,9 @@ func (e *Engine) shutdown() {
 	e.running.Wait()
 }
 
-// errStopped means that the engine was asked to start something after Run.
-var errStopped = errors.New("the engine has stopped")
+// errStopped means that the engine, or a controller of it, was asked for
+// something after it had been stopped.
+var errStopped = errors.New("the controller has stopped")
 
 // Start starts the controller of an XR kind, or returns the one that runs. A
 // controller of that name with another kind is stopped first. The tracker that
@@ -109,7 +115,7 @@ func (e *Engine) Start(name string, o ControllerOptions) (*Controller, error) {
 		e.Stop(name)
 	}
 
-	c := newController(e, name, o.Kind, e.trackers.Tracker(name))
+	c := newController(e, name, o.Kind, e.trackers.Tracker(name), e.takeFormer(name))
 	run, err := c.build(o)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the controller of %s: %w", kindText(o.Kind), err)
@@ -126,6 +132,17 @@ func (e *Engine) Start(name string, o ControllerOptions) (*Controller, error) {
 	}
 	e.watchOwn(c)
 	return c, nil
+}
+
+func (e *Engine) takeFormer(name string) map[types.NamespacedName]*run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	runs, ok := e.former[name]
+	if !ok {
+		return map[types.NamespacedName]*run{}
+	}
+	delete(e.former, name)
+	return runs
 }
 
 // launch registers the controller and runs it in a goroutine of its own.
@@ -156,10 +173,11 @@ func (e *Engine) launch(c *Controller, run func(context.Context) error) error {
 // already, for others, its XRs are enqueued here; else when it becomes Active.
 func (e *Engine) watchOwn(c *Controller) {
 	e.mu.Lock()
-	w := e.serveLocked(c.kind, c)
 	var informer *store.Informer
-	if w != nil && w.state == Active {
-		informer = w.informer
+	if e.runsLocked(c) {
+		if w := e.serveLocked(c.kind, c); w.state == Active {
+			informer = w.informer
+		}
 	}
 	e.mu.Unlock()
 	if informer != nil {
@@ -184,6 +202,9 @@ func (e *Engine) Stop(name string) {
 
 	c.cancel()
 	<-c.done
+	e.mu.Lock()
+	e.former[name] = c.handOver()
+	e.mu.Unlock()
 	// What the controller alone needed is of no use now.
 	e.Sweep()
 }
@@ -191,6 +212,7 @@ func (e *Engine) Stop(name string) {
 // Remove stops the controller and forgets its tracker.
 func (e *Engine) Remove(name string) {
 	e.Stop(name)
+	e.takeFormer(name)
 	e.trackers.Delete(name)
 }
 
@@ -214,15 +236,15 @@ func (e *Engine) Controllers() []*Controller {
 	return out
 }
 
+// runsLocked says that neither the controller nor the engine was stopped. The
+// last runs of a controller may still be ending after it was. e.mu must be held.
+func (e *Engine) runsLocked(c *Controller) bool { return !e.stopped && e.controllers[c.name] == c }
+
 // serveLocked returns the kind's watch with the controller registered, and
-// starts one if none is in service; nil once the engine has stopped. e.mu must
-// be held.
+// starts one if none is in service. e.mu must be held, and the controller run.
 func (e *Engine) serveLocked(gvk schema.GroupVersionKind, c *Controller) *watch {
 	w, ok := e.watches[gvk]
 	if !ok {
-		if e.stopped {
-			return nil
-		}
 		ctx, cancel := context.WithCancel(e.ctx)
 		w = newWatch(gvk, e.log, cancel)
 		e.watches[gvk] = w
@@ -240,7 +262,9 @@ func (e *Engine) Sweep() {
 	e.mu.Lock()
 	var unneeded []*watch
 	for gvk, w := range e.watches {
-		needed := w.keepLocked(func(c *Controller) bool { return c.kind == gvk || c.tracker.HasKind(gvk) })
+		needed := w.keepLocked(func(c *Controller) bool {
+			return e.runsLocked(c) && (c.kind == gvk || c.tracker.HasKind(gvk))
+		})
 		if needed > 0 {
 			continue
 		}

@@ -111,8 +111,27 @@ func TestAKindThatIsNotServedIsNamedAndWakesItsXRsOnceItIs(t *testing.T) {
 	w.expect(someXR)
 	w.state(widgets, engine.Active)
 
+	// Nothing of the kind ever existed, so that only the watch can tell.
 	must(t, w.client.Delete(t.Context(), crd))
+	w.expect(someXR)
 	w.state(widgets, engine.NotFound)
+}
+
+func TestAControllerThatWasStoppedPutsNoWatchIntoService(t *testing.T) {
+	w := newWorld(t, admin)
+	c := w.start("xrs", secrets)
+	w.state(secrets, engine.Active)
+	w.engine.Stop("xrs")
+
+	if _, err := c.Require(t.Context(), someXR, requires(named(configMaps, "default", "a"))); err == nil {
+		t.Error("a stopped controller was given something to read from")
+	}
+	if got := w.engine.Watches(); len(got) != 0 {
+		t.Errorf("there are watches in service: %v", got)
+	}
+	if c.Tracker().HasKind(configMaps) {
+		t.Error("a stopped controller recorded a reference")
+	}
 }
 
 func TestAnXRThatWaitsForAWatchIsNotWokenByIt(t *testing.T) {
@@ -250,11 +269,35 @@ func TestStoppingIsIdempotentAndLeavesTheTrackerForARestart(t *testing.T) {
 	if restarted.Tracker() != c.Tracker() {
 		t.Error("the restart lost the tracker")
 	}
-	w.expect(someXR) // it is remembered, and only its own run can find that it is gone
 
 	w.engine.Remove("xrs")
 	if got := w.trackers.Tracker("xrs"); got == c.Tracker() {
 		t.Error("the tracker outlived its removal")
+	}
+}
+
+func TestARestartRemembersWhichXRsThereWere(t *testing.T) {
+	w := newWorld(t, admin)
+	ns := w.namespace()
+	c := w.start("xrs", configMaps)
+	stays, goes := w.create(configMaps, ns, "stays", nil), w.create(configMaps, ns, "goes", nil)
+	staysName, goesName := client.ObjectKeyFromObject(stays), client.ObjectKeyFromObject(goes)
+	w.expect(staysName, goesName)
+	c.Begin(staysName)
+	c.Begin(goesName)
+	c.Track(staysName, nil, []dependency.Requirement{requires(named(secrets, ns, "a"))})
+	c.Track(goesName, nil, nil)
+
+	w.engine.Stop("xrs")
+	must(t, w.client.Delete(t.Context(), goes))
+	restarted := w.start("xrs", configMaps)
+	w.expect(goesName) // only its own run can find that it is gone
+
+	if seen, fresh := restarted.Begin(staysName); seen == nil || !fresh {
+		t.Fatalf("got %v, fresh %v; want the XR, fresh", seen, fresh)
+	}
+	if got := restarted.Requirements(staysName, "step"); len(got) != 1 {
+		t.Errorf("the first run after the restart forgot what the XR requires: %v", got)
 	}
 }
 

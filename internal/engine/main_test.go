@@ -19,11 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -40,6 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	ctrl.SetLogger(logr.Discard())
 	cp, err := controlplane.Start(context.Background(), controlplane.Config{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -127,18 +130,17 @@ func (w *world) start(name string, kind schema.GroupVersionKind) *engine.Control
 	return c
 }
 
-// expect waits until the XR runs, and ignores others.
-func (w *world) expect(name types.NamespacedName) {
+// expect waits until the XRs run, in whatever order, and ignores others.
+func (w *world) expect(names ...types.NamespacedName) {
 	w.t.Helper()
+	missing := sets.New(names...)
 	deadline := time.After(soon)
-	for {
+	for missing.Len() > 0 {
 		select {
 		case got := <-w.woken:
-			if got == name {
-				return
-			}
+			missing.Delete(got)
 		case <-deadline:
-			w.t.Fatalf("%s was not woken", name)
+			w.t.Fatalf("%v were not woken", missing.UnsortedList())
 		}
 	}
 }

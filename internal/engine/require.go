@@ -36,17 +36,20 @@ func (c *Controller) Depend(ctx context.Context, xr types.NamespacedName, compos
 // waited for.
 func (e *Engine) record(ctx context.Context, c *Controller, xr types.NamespacedName, gvk schema.GroupVersionKind, track func()) (*store.Informer, error) {
 	e.mu.Lock()
+	if !e.runsLocked(c) {
+		// A last run of a controller that was stopped must not put into service
+		// what nobody would take out again.
+		e.mu.Unlock()
+		return nil, &WatchError{GVK: gvk, State: Failed, Message: errStopped.Error()}
+	}
 	track()
 	w := e.serveLocked(gvk, c)
-	if w != nil && w.state == Active {
+	if w.state == Active {
 		informer := w.informer
 		e.mu.Unlock()
 		return informer, nil
 	}
 	e.mu.Unlock()
-	if w == nil {
-		return nil, &WatchError{GVK: gvk, State: Failed, Message: errStopped.Error()}
-	}
 	return e.await(ctx, w, waiter{c, xr})
 }
 

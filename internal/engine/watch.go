@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
@@ -247,9 +248,21 @@ func (e *Engine) fail(ctx context.Context, w *watch, resource string, err error)
 	}
 	state, message := classify(w.gvk, resource, err)
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if w.state != Stopping {
-		w.setLocked(state, message)
+	if w.state == Stopping {
+		e.mu.Unlock()
+		return
+	}
+	wasActive := w.state == Active
+	w.setLocked(state, message)
+	users := *w.users.Load()
+	e.mu.Unlock()
+
+	if !wasActive {
+		return
+	}
+	// Those that relied on the watch are blind now, and have to say so.
+	for _, c := range users {
+		c.add(handler.LowPriority, c.tracker.DependantsOfKind(nil, w.gvk)...)
 	}
 }
 

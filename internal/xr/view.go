@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 )
 
 // View returns what functions see of an object: all of it but the resource
@@ -42,6 +44,39 @@ func ViewHash(u *unstructured.Unstructured) uint64 {
 	h.SetSeed(hashSeed)
 	h.add(View(u))
 	return h.Sum64()
+}
+
+// WakeHash returns a hash of what an event on the XR is judged by: its View, but
+// for the wording and the times of Synced and Ready. They say how the last run
+// went; if a text that varies from run to run woke the XR, each failure would
+// cause the next. That a condition changed its status or reason does wake.
+func WakeHash(u *unstructured.Unstructured) uint64 {
+	view := View(u)
+	if status, ok := view["status"].(map[string]any); ok {
+		if conditions, ok := status["conditions"].([]any); ok {
+			status = maps.Clone(status)
+			status["conditions"] = withoutWording(conditions)
+			view["status"] = status
+		}
+	}
+	var h treeHash
+	h.SetSeed(hashSeed)
+	h.add(view)
+	return h.Sum64()
+}
+
+func withoutWording(conditions []any) []any {
+	out := slices.Clone(conditions)
+	for i, c := range out {
+		condition, ok := c.(map[string]any)
+		if !ok {
+			continue
+		}
+		if t := condition["type"]; t == commonv1.TypeSynced || t == commonv1.TypeReady {
+			out[i] = map[string]any{"type": t, "status": condition["status"], "reason": condition["reason"]}
+		}
+	}
+	return out
 }
 
 // A treeHash hashes JSON-like values. Each value goes in with its type, and with

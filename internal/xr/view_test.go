@@ -159,3 +159,38 @@ func BenchmarkViewHash(b *testing.B) {
 		ViewHash(u)
 	}
 }
+
+func TestWakeHashIgnoresHowOurConditionsAreWorded(t *testing.T) {
+	object := func(kind, status, reason, message string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"status": map[string]any{"conditions": []any{map[string]any{
+				"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": message,
+			}}},
+		}}
+	}
+	base := object("Synced", "False", "ReconcileError", "a: wrong, b: wrong")
+	cases := map[string]struct {
+		other *unstructured.Unstructured
+		same  bool
+	}{
+		"another wording":                 {object("Synced", "False", "ReconcileError", "b: wrong, a: wrong"), true},
+		"another status":                  {object("Synced", "True", "ReconcileError", "a: wrong, b: wrong"), false},
+		"another reason":                  {object("Synced", "False", "WaitingForWatch", "a: wrong, b: wrong"), false},
+		"a condition of somebody else's":  {object("Custom", "False", "ReconcileError", "a: wrong, b: wrong"), false},
+		"conditions that are not objects": {&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{"odd"}}}}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := WakeHash(base) == WakeHash(tc.other); got != tc.same {
+				t.Errorf("the hashes are equal: %v, want %v", got, tc.same)
+			}
+		})
+	}
+	worded := object("Custom", "True", "Fine", "one")
+	if WakeHash(worded) == WakeHash(object("Custom", "True", "Fine", "two")) {
+		t.Error("the wording of a condition that is not ours does not count")
+	}
+	if ViewHash(base) == ViewHash(object("Synced", "False", "ReconcileError", "b: wrong, a: wrong")) {
+		t.Error("the view itself lost the wording")
+	}
+}
