@@ -51,6 +51,7 @@ type world struct {
 
 	respond func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse
 	runErr  error
+	ttl     time.Duration
 	runs    int
 }
 
@@ -61,6 +62,7 @@ func newWorld() *world {
 		clock:   clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)),
 		respond: func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse { return &fnv1.RunFunctionResponse{} },
 	}
+	w.ttl = 2 * time.Hour
 	w.catalog.definition.Name = "apps.example.org"
 	w.catalog.compositions = []v1.Composition{composition("apps-small", nil)}
 	w.catalog.revisions = []v1.CompositionRevision{revision("apps-small", 1)}
@@ -167,7 +169,7 @@ func (w *world) Run(ctx context.Context, step function.Step) (*function.Answer, 
 	if w.runErr != nil {
 		return nil, w.runErr
 	}
-	return &function.Answer{Response: w.respond(step.Request), Requirements: []dependency.Requirement{clusters}, TTL: 2 * time.Hour}, nil
+	return &function.Answer{Response: w.respond(step.Request), Requirements: []dependency.Requirement{clusters}, TTL: w.ttl}, nil
 }
 
 // Eventf implements events.EventRecorder.

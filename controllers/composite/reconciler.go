@@ -6,7 +6,6 @@ package composite
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,18 +73,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	p := r.newPass(req.NamespacedName, stored, resource)
 	switch {
 	case stored.GetDeletionTimestamp() != nil:
-		p.err = p.release(ctx)
+		p.err = p.unlessOutdated(p.release(ctx))
 		return p.requeue()
 	case p.xr.Paused():
-		p.err = p.pause(ctx)
+		p.err = p.unlessOutdated(p.pause(ctx))
 		return p.requeue()
 	}
-	p.err = p.run(ctx)
-	if apierrors.IsConflict(p.err) {
+	p.err = p.unlessOutdated(p.run(ctx))
+	if p.outdated {
 		return p.requeue() // the XR is another by now: nobody needs to hear of this run
 	}
 	p.err = p.writeStatus(ctx)
-	p.tell()
+	if !p.outdated {
+		p.tell()
+	}
 	return p.requeue()
 }
 
@@ -105,6 +106,10 @@ type pass struct {
 	revision    *v1.CompositionRevision         // by choose
 	out         composer.Output                 // by compose
 	statusSent  bool                            // by writeStatus
+
+	// outdated says that a write to the XR found another XR than this pass
+	// started from.
+	outdated bool
 
 	// err is why the XR is not as it should be.
 	err error

@@ -289,6 +289,126 @@ func TestReconcileStatusIsRefused(t *testing.T) {
 	}
 }
 
+func TestReconcileConflicts(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "any"}, "any", errors.New("it was modified"))
+	cases := map[string]struct {
+		reason string
+		write  fakeapi.Write
+		err    error // of the function
+		quiet  bool
+		status bool // is written
+	}{
+		"Claim": {
+			reason: "The XR is another by now.",
+			write:  fakeapi.Write{Verb: "apply", Resource: "apps", Name: key.Name}, quiet: true,
+		},
+		"Status": {
+			reason: "So it is here.",
+			write:  fakeapi.Write{Verb: "apply", Resource: "apps", Name: key.Name, Subresource: "status"}, quiet: true,
+		},
+		"StatusOfAFailure": {
+			reason: "What failed is still to be tried again.",
+			write:  fakeapi.Write{Verb: "apply", Resource: "apps", Name: key.Name, Subresource: "status"}, err: errors.New("unreachable"),
+		},
+		"Composed": {
+			reason: "A conflict over something else is a fault like others.",
+			write:  fakeapi.Write{Verb: "apply", Resource: "things", Name: "a"}, status: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.runErr = tc.err
+			w.respond = func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+				return &fnv1.RunFunctionResponse{Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{
+					"a": {Resource: toStruct(object{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": object{"name": "a"}})},
+				}}}
+			}
+			w.Refuse = func(write fakeapi.Write, _ *unstructured.Unstructured) error {
+				if write == tc.write {
+					return conflict
+				}
+				return nil
+			}
+			result, err := w.reconcile(t)
+			if got := err == nil; got != tc.quiet {
+				t.Errorf("%s Error: %v", tc.reason, err)
+			}
+			if got := result.RequeueAfter == catchUp; got != tc.quiet {
+				t.Errorf("%s Result: %+v", tc.reason, result)
+			}
+			if got := find(w.app().Conditions(), commonv1.TypeSynced) != nil; got != tc.status {
+				t.Errorf("%s Conditions: %v", tc.reason, w.app().Conditions())
+			}
+			if got := len(w.told()) > 0; got != tc.status {
+				t.Errorf("%s Told: %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// A status that is refused must not hide what else went wrong.
+func TestReconcileConflictWithARefusedStatus(t *testing.T) {
+	w := newWorld()
+	w.respond = func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		r := withStatus(object{"replicas": "many"})(nil)
+		r.Desired.Resources = map[string]*fnv1.Resource{
+			"a": {Resource: toStruct(object{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": object{"name": "a"}})},
+		}
+		return r
+	}
+	w.Refuse = func(write fakeapi.Write, obj *unstructured.Unstructured) error {
+		switch _, found, _ := unstructured.NestedString(obj.Object, "status", "replicas"); {
+		case write.Resource == "things":
+			return apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "a", errors.New("it was modified"))
+		case write.Subresource == "status" && found:
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "App"}, key.Name, nil)
+		}
+		return nil
+	}
+	if _, err := w.reconcile(t); err == nil {
+		t.Error("nothing is tried again")
+	}
+	for _, part := range []string{"it was modified", "cannot write the status"} {
+		if c := w.condition(t, commonv1.TypeSynced); !strings.Contains(c.Message, part) {
+			t.Errorf("condition %+v", c)
+		}
+	}
+}
+
+// A run that fails in a new version of the kind keeps what functions said in
+// the old one.
+func TestReconcileKeepsStatusAcrossVersions(t *testing.T) {
+	w := newWorld()
+	w.respond = withStatus(object{"replicas": 2})
+	w.mustReconcile(t)
+	w.Edit(apps, bare(), "user", func(o object) {
+		for _, entry := range o["metadata"].(object)["managedFields"].([]any) {
+			entry.(object)["apiVersion"] = "example.org/v0"
+		}
+	})
+	w.runErr = errors.New("unreachable")
+	_, _ = w.reconcile(t)
+	if replicas, _, _ := unstructured.NestedInt64(w.app().Object, "status", "replicas"); replicas != 2 {
+		t.Errorf("the status is lost: %v", w.app().Object["status"])
+	}
+}
+
+func TestReconcileDropsReferencesToNothing(t *testing.T) {
+	w := newWorld()
+	w.Edit(apps, bare(), "user", func(o object) {
+		o["spec"].(object)["crossplane"] = object{"resourceRefs": []any{object{"apiVersion": "example.org/v1", "kind": "Thing"}}}
+	})
+	for range 3 {
+		w.mustReconcile(t)
+	}
+	w.writes()
+	w.mustReconcile(t)
+	if got := w.writes(); len(got) > 0 || len(w.app().ResourceRefs()) > 0 {
+		t.Errorf("writes %q, references %v", got, w.app().ResourceRefs())
+	}
+}
+
 // S2: what exists stays, the message is one, and the XR recovers by itself.
 func TestReconcileS2WithoutComposition(t *testing.T) {
 	w := newWorld()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	"github.com/crosswatch-io/crosswatch/internal/apifault"
 )
 
 // release lets go of an XR that is being deleted; owner references do the rest.
@@ -41,7 +42,7 @@ func (p *pass) release(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot remove the finalizer: %w", err)
+		return fmt.Errorf("cannot remove the finalizer: %w", apifault.Stable(err))
 	}
 	p.stored(stored)
 	return nil

@@ -21,28 +21,48 @@ import (
 // informer to learn of that.
 const catchUp = 100 * time.Millisecond
 
+// shortest is how soon an XR is looked at again because a function or user asked
+// for that: what they can ask for must not keep a worker busy.
+const shortest = time.Second
+
 // requeue says when the XR is looked at again without any event. An error is
 // tried again with growing delay; but not that of a watch, which wakes the XR
 // when it is mended.
 func (p *pass) requeue() (reconcile.Result, error) {
 	switch {
-	case p.isOutdated():
-		return reconcile.Result{RequeueAfter: catchUp}, nil
 	case p.err != nil && !isOnlyWatches(p.err):
 		return reconcile.Result{}, p.err
+	case p.outdated:
+		return reconcile.Result{RequeueAfter: catchUp}, nil
 	}
 	resync := untilResync(p.config.Clock.Now(), p.xr.GetUID(), p.config.SyncInterval)
 	poll, _ := p.xr.PollInterval()
-	wait := soonest(p.out.TTL, poll, resync)
+	wait := soonest(atLeast(shortest, p.out.TTL), atLeast(shortest, poll), resync)
 	if wait == resync {
 		return reconcile.Result{RequeueAfter: wait, Priority: ptr.To(handler.LowPriority)}, nil
 	}
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// isOutdated reports whether a write to the XR found another XR than this run
-// started from. Conflicts over composed resources come later, and are errors.
-func (p *pass) isOutdated() bool { return !p.out.Complete && apierrors.IsConflict(p.err) }
+// unlessOutdated returns the error, but for a conflict over the XR itself, of
+// which it takes note: that is no fault, and what comes next is another run. It
+// is asked before the status is written. A conflict over a composed resource is
+// an error of a run that got through.
+func (p *pass) unlessOutdated(err error) error {
+	if p.out.Complete || !apierrors.IsConflict(err) {
+		return err
+	}
+	p.outdated = true
+	return nil
+}
+
+// atLeast returns the duration or, if that is positive and shorter, the floor.
+func atLeast(floor, d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return max(floor, d)
+}
 
 // soonest returns the shortest of the durations that are positive, or zero.
 func soonest(durations ...time.Duration) time.Duration {

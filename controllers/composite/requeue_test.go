@@ -87,4 +87,13 @@ func TestReconcileRequeue(t *testing.T) {
 	if result := w.mustReconcile(t); result.RequeueAfter != time.Second || result.Priority != nil {
 		t.Errorf("the XR asked for every second: %+v", result)
 	}
+	w.annotate("crossplane.io/poll-interval", "1ns")
+	if result := w.mustReconcile(t); result.RequeueAfter != time.Second {
+		t.Errorf("no XR is polled more often than every second: %+v", result)
+	}
+	w.annotate("crossplane.io/poll-interval", "1h")
+	w.ttl = time.Nanosecond
+	if result := w.mustReconcile(t); result.RequeueAfter != time.Second {
+		t.Errorf("nor for its functions: %+v", result)
+	}
 }

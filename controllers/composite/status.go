@@ -31,8 +31,11 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return p.err
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case apierrors.IsNotFound(err):
 		return nil // the XR is gone, and with it all that could be said of it
+	case apierrors.IsConflict(err):
+		p.outdated = true // the next run says it
+		return p.err
 	}
 	return errors.Join(p.err, fmt.Errorf("cannot write the status: %w", err))
 }

@@ -8,15 +8,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -128,30 +123,4 @@ func canonical(spec any) (value any, err error) {
 		return nil, err
 	}
 	return value, json.Unmarshal(content, &value)
-}
-
-// stableCause is what the API server found wrong. It goes through maps, so that it finds the same causes in another order each
-// time.
-func stableCause(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return err.Error()
-	}
-	details := status.Status().Details
-	if details == nil || len(details.Causes) == 0 {
-		return status.Status().Message
-	}
-	causes := make([]string, 0, len(details.Causes))
-	for _, cause := range details.Causes {
-		causes = append(causes, causeText(cause))
-	}
-	slices.Sort(causes)
-	return strings.Join(slices.Compact(causes), "; ")
-}
-
-func causeText(cause metav1.StatusCause) string {
-	if cause.Field == "" {
-		return cause.Message
-	}
-	return cause.Field + ": " + cause.Message
 }

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
+	"github.com/crosswatch-io/crosswatch/internal/apifault"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
 
@@ -140,12 +141,12 @@ func setInvalid(xrd *v1.CompositeResourceDefinition, message string) {
 func setRefused(xrd *v1.CompositeResourceDefinition, err error) error {
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		setInvalid(xrd, fmt.Sprintf("the API server refuses CRD %q: %s", xrd.Name, stableCause(err)))
+		setInvalid(xrd, fmt.Sprintf("the API server refuses CRD %q: %s", xrd.Name, apifault.Text(err)))
 		return nil
 	case apierrors.IsConflict(err):
 		return err
 	}
-	setCondition(xrd, commonv1.False(commonv1.TypeEstablished, commonv1.ReasonReconcileError, err.Error()))
+	setCondition(xrd, commonv1.False(commonv1.TypeEstablished, commonv1.ReasonReconcileError, apifault.Text(err)))
 	return err
 }
 

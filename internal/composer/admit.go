@@ -31,7 +31,22 @@ func (r *run) admit(ctx context.Context) error {
 			one.err = r.place(ctx, one, objects)
 		}
 	}
-	return errors.Join(refused...)
+	return errors.Join(append(refused, r.doubles()...)...)
+}
+
+// doubles refuses resources that are one object: their intents would undo each
+// other for ever. Which object each is, is known once it is admitted.
+func (r *run) doubles() []error {
+	taken := map[identity]string{}
+	var refused []error
+	for _, one := range r.resources {
+		if other, ok := taken[identityOf(one.ref)]; ok {
+			refused = append(refused, fmt.Errorf("resource %q: it is the same %s as resource %q", one.name, one.ref, other))
+			continue
+		}
+		taken[identityOf(one.ref)] = one.name
+	}
+	return refused
 }
 
 func (r *run) refusal(one *resource, objects Objects) error {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	"github.com/crosswatch-io/crosswatch/internal/apifault"
 )
 
 // An Intent is what one field owner wants of one object: all that it wants, since
@@ -63,7 +64,8 @@ func NewApplier(client dynamic.Interface) *Applier {
 
 // Apply brings the object to the intent. It returns the object as the API server
 // returned it, and true; or Live, and false, if nothing needed to be sent.
-// Errors are the API server's, unwrapped, so that callers can tell them apart.
+// Errors wrap the API server's, so that callers can tell them apart, and have a
+// stable text.
 func (a *Applier) Apply(ctx context.Context, in Intent) (*unstructured.Unstructured, bool, error) {
 	remembered := record{key: keyOf(in), intent: hashOf(in.Object)}
 	last, known := a.memory.get(in.XR, remembered.key)
@@ -74,7 +76,7 @@ func (a *Applier) Apply(ctx context.Context, in Intent) (*unstructured.Unstructu
 	options := metav1.ApplyOptions{FieldManager: in.FieldOwner, Force: true}
 	result, err := a.resource(in).Apply(ctx, in.Object.GetName(), in.Object, options, subresources(in)...)
 	if err != nil {
-		return nil, false, err
+		return nil, false, apifault.Stable(err)
 	}
 	remembered.owned = hashOwned(in, result)
 	remembered.version = versionOf(result)

@@ -4,6 +4,7 @@
 package composer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -225,6 +226,81 @@ func TestApplierCorrects(t *testing.T) {
 	}
 }
 
+// The order of our items is part of what we want: that of init containers says
+// which comes first. That of others' items among them is not.
+func TestApplierKeepsTheOrder(t *testing.T) {
+	web, admin := object{"port": int64(80), "protocol": "TCP"}, object{"port": int64(81), "protocol": "TCP"}
+	spec := func(tags, ports []any) object { return object{"tags": tags, "ports": ports} }
+	wanted := spec([]any{"a", "b"}, []any{web, admin})
+	cases := map[string]struct {
+		reason string
+		before object
+		edit   func(spec object)
+		want   int
+	}{
+		"SwappedItems": {
+			reason: "We want other places for our items.", before: spec([]any{"a", "b"}, []any{admin, web}), want: 1,
+		},
+		"SwappedSet": {
+			reason: "We want another order of our set.", before: spec([]any{"b", "a"}, []any{web, admin}), want: 1,
+		},
+		"DriftOfItems": {
+			reason: "Somebody swapped our items.", before: wanted,
+			edit: func(spec object) { slices.Reverse(listOf(spec, "ports")) }, want: 1,
+		},
+		"DriftOfSet": {
+			reason: "Somebody reordered our set.", before: wanted,
+			edit: func(spec object) { slices.Reverse(listOf(spec, "tags")) }, want: 1,
+		},
+		"Between": {
+			reason: "Others have items before and between ours.", before: wanted,
+			edit: func(spec object) {
+				spec["tags"] = []any{"0", "a", "aa", "b"}
+				spec["ports"] = []any{object{"port": int64(1), "protocol": "TCP"}, web, object{"port": int64(2), "protocol": "TCP"}, admin}
+			},
+		},
+	}
+	for name, tc := range cases {
+		for _, restart := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: "AfterRestart"}[restart], func(t *testing.T) {
+				s := fakeapi.New()
+				a := NewApplier(s)
+				applyTo(t, a, s, tc.before)
+				if tc.edit != nil {
+					s.Edit(things, s.Get(things, namespace, "one"), "someone", func(o object) { tc.edit(specOf(o)) })
+				}
+				if restart {
+					a = NewApplier(s)
+				}
+				s.Writes()
+				for range 3 {
+					applyTo(t, a, s, wanted)
+				}
+				if got := len(s.Writes()); got != tc.want {
+					t.Errorf("%s Writes: %d, want %d", tc.reason, got, tc.want)
+				}
+				owned := Owned(s.Get(things, namespace, "one"), fieldOwner, "")
+				if diff := cmp.Diff(object{"spec": wanted}, owned); diff != "" {
+					t.Errorf("%s Owned (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+func TestApplierEmptiesAList(t *testing.T) {
+	s := fakeapi.New()
+	a := NewApplier(s)
+	applyTo(t, a, s, object{"args": []any{"a"}})
+	s.Writes()
+	for range 3 {
+		applyTo(t, a, s, object{"args": []any{}})
+	}
+	if args := listOf(specOf(s.Get(things, namespace, "one").Object), "args"); len(args) > 0 || len(s.Writes()) != 1 {
+		t.Errorf("the list has %v", args)
+	}
+}
+
 func TestApplierIgnoresAnInformerThatIsBehind(t *testing.T) {
 	s := fakeapi.New()
 	a := NewApplier(s)
@@ -353,6 +429,11 @@ func TestOwned(t *testing.T) {
 	got := Owned(s.Get(things, namespace, "one"), fieldOwner, "")
 	if diff := cmp.Diff(object{"spec": spec}, got); diff != "" {
 		t.Errorf("owned (-want +got):\n%s", diff)
+	}
+	later := s.Get(things, namespace, "one")
+	later.SetAPIVersion("example.org/v2")
+	if diff := cmp.Diff(object{"spec": spec}, Owned(later, fieldOwner, "")); diff != "" {
+		t.Errorf("owned in a later version (-want +got):\n%s", diff)
 	}
 	if got := Owned(s.Get(things, namespace, "one"), "somebody-else", ""); len(got) != 0 {
 		t.Errorf("owned by nobody: %v", got)

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
+
+	"github.com/crosswatch-io/crosswatch/internal/apifault"
 )
 
 // collect deletes what is observed and no longer desired, if this XR controls
@@ -47,7 +49,7 @@ func (r *run) remove(ctx context.Context, o *observation) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	return err
+	return apifault.Stable(err)
 }
 
 func (r *run) clientFor(o *observation) dynamic.ResourceInterface {

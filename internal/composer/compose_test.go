@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -225,6 +226,85 @@ func TestComposeE1AttemptsEverything(t *testing.T) {
 	}
 }
 
+// An API server lists what is wrong in another order each time; events and
+// conditions must not follow it.
+func TestComposeFaultsAreStable(t *testing.T) {
+	w := newWorld(v1.ScopeNamespaced, "make")
+	w.desires("make", map[string]object{"old": thing("old", object{})})
+	mustCompose(t, w)
+	w.desires("make", map[string]object{"a": thing("a", object{})})
+
+	fields := []string{"x", "y"}
+	w.Refuse = func(fakeapi.Write, *unstructured.Unstructured) error {
+		var faults field.ErrorList
+		for _, f := range fields {
+			faults = append(faults, field.Required(field.NewPath("spec", f), ""))
+		}
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", faults)
+	}
+	_, refsErr := w.compose(t)
+	slices.Reverse(fields)
+	_, again := w.compose(t)
+	if !apierrors.IsInvalid(refsErr) || refsErr.Error() != again.Error() {
+		t.Errorf("the error's text varies: %q, %q", refsErr, again)
+	}
+
+	refuse := w.Refuse
+	w.Refuse = func(write fakeapi.Write, obj *unstructured.Unstructured) error {
+		if write.Resource == apps.Resource {
+			return nil
+		}
+		return refuse(write, obj)
+	}
+	out, err := w.compose(t)
+	slices.Reverse(fields)
+	outAgain, again := w.compose(t)
+	contains(t, err.Error(), "cannot delete")
+	contains(t, err.Error(), "cannot apply")
+	if err.Error() != again.Error() {
+		t.Errorf("the error's text varies: %q, %q", err, again)
+	}
+	if diff := cmp.Diff(out.Results, outAgain.Results); diff != "" || len(out.Results) != 1 {
+		t.Errorf("results %v vary:\n%s", out.Results, diff)
+	}
+}
+
+// A user can write references that name nothing.
+func TestComposeDropsReferencesToNothing(t *testing.T) {
+	for name, desired := range map[string]map[string]object{
+		"SomeDesired": {"a": thing("a", object{})}, "NoneDesired": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(v1.ScopeNamespaced, "make")
+			w.desires("make", desired)
+			w.Edit(apps, w.bareApp(), "user", func(o object) {
+				o["spec"].(object)["crossplane"] = object{"resourceRefs": []any{
+					object{"apiVersion": "example.org/v1", "kind": "Thing"},
+					object{"apiVersion": "example.org/v1", "kind": "", "name": "x"},
+					object{"apiVersion": "a/b/c", "kind": "Thing", "name": "x"},
+					object{"apiVersion": "", "kind": "Thing", "name": "x"},
+				}}
+			})
+			for range 3 {
+				mustCompose(t, w)
+			}
+			for _, recorded := range w.recorded {
+				if strings.HasPrefix(recorded, "depend ") && recorded != `depend example.org/v1 Thing "team/a"` {
+					t.Errorf("recorded %s", recorded)
+				}
+			}
+			if got := w.app().ResourceRefs(); len(got) != len(desired) {
+				t.Errorf("references %v", got)
+			}
+			w.writes()
+			mustCompose(t, w)
+			if got := w.writes(); len(got) > 0 {
+				t.Errorf("unexpected writes: %q", got)
+			}
+		})
+	}
+}
+
 func TestComposeRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -246,6 +326,15 @@ func TestComposeRefuses(t *testing.T) {
 			reason: "Two intents for one object would undo each other for ever.",
 			desire: map[string]object{"a": thing("same", object{}), "b": thing("same", object{})},
 			names:  `resource "b"`,
+		},
+		"SameObjectOnceAdmitted": {
+			reason: "What has no namespace is not told apart by one.",
+			scope:  v1.ScopeCluster,
+			desire: map[string]object{
+				"a": {"apiVersion": "example.org/v1", "kind": "Cluster", "metadata": object{"name": "same", "namespace": "odd"}},
+				"b": {"apiVersion": "example.org/v1", "kind": "Cluster", "metadata": object{"name": "same"}},
+			},
+			names: `resource "b": it is the same example.org/v1 Cluster "same" as resource "a"`,
 		},
 		"OtherController": {
 			reason: "An object has one controller.",

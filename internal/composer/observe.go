@@ -34,8 +34,7 @@ type observation struct {
 // observed, nor is one that another owner controls.
 func (r *run) observe(ctx context.Context) error {
 	seen := map[identity]bool{}
-	for _, ref := range r.in.XR.ResourceRefs() {
-		reference := r.referenceTo(ref)
+	for _, reference := range r.referred() {
 		if seen[identityOf(reference)] {
 			continue
 		}
@@ -69,6 +68,21 @@ func (r *run) observeOne(ctx context.Context, ref dependency.Reference) error {
 	}
 	r.observed = append(r.observed, o)
 	return nil
+}
+
+// referred returns what the XR refers to. Users can write references, too: one
+// that names no object would match any, so it is left out, here and when the
+// references are written next.
+func (r *run) referred() []dependency.Reference {
+	var out []dependency.Reference
+	for _, ref := range r.in.XR.ResourceRefs() {
+		reference := r.referenceTo(ref)
+		// An apiVersion that can't be parsed leaves no version.
+		if reference.GVK.Version != "" && reference.GVK.Kind != "" && reference.Name != "" {
+			out = append(out, reference)
+		}
+	}
+	return out
 }
 
 func (r *run) referenceTo(ref xr.Ref) dependency.Reference {

@@ -4,6 +4,7 @@
 package composer
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -41,42 +42,70 @@ func (f fields) parts() []string {
 // through the subresource, and whether managed fields name it at all. The fields
 // belong to the object.
 func ownEntry(live *unstructured.Unstructured, owner, subresource string) (fields, bool) {
+	set, version, ok := appliedBy(live, owner, subresource)
+	return set, ok && version == live.GetAPIVersion()
+}
+
+// appliedBy returns what ownEntry does, and the version that the fields were
+// applied in: there is one entry for the applies of an owner, in the last one's.
+func appliedBy(live *unstructured.Unstructured, owner, subresource string) (set fields, version string, found bool) {
 	metadata, _ := live.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
-		if entry["manager"] != owner || entry["operation"] != "Apply" || entry["apiVersion"] != live.Object["apiVersion"] {
+		if entry["manager"] != owner || entry["operation"] != "Apply" {
 			continue
 		}
 		if s, _ := entry["subresource"].(string); s != subresource {
 			continue
 		}
 		set, ok := entry["fieldsV1"].(map[string]any)
-		return set, ok
+		version, _ := entry["apiVersion"].(string)
+		return set, version, ok
 	}
-	return nil, false
+	return nil, "", false
 }
 
-// resolve returns what a key leads to: at most one value, but for list items
-// whose keys repeat.
-func resolve(key string, in any) []any {
+// A part of a value is what a key leads to.
+type part struct {
+	key string
+	// values are at most one, but for list items whose keys repeat.
+	values []any
+	// place of the first value in its list, -1 if it has none; 0 for the field of
+	// a map.
+	place int
+}
+
+// partsOf returns what the keys lead to. Items of a list come in their order,
+// which matters to server-side apply, whatever others have between them.
+func (f fields) partsOf(in any) []part {
+	keys := f.parts()
+	out := make([]part, 0, len(keys))
+	for _, key := range keys {
+		out = append(out, resolve(key, in))
+	}
+	slices.SortStableFunc(out, func(a, b part) int { return cmp.Compare(a.place, b.place) })
+	return out
+}
+
+func resolve(key string, in any) part {
 	kind, rest, _ := strings.Cut(key, ":")
 	switch kind {
 	case "f":
 		if v, ok := fieldOf(in, rest); ok {
-			return []any{v}
+			return part{key: key, values: []any{v}}
 		}
-		return nil
+		return part{key: key}
 	case "k":
-		return itemsWithKeys(rest, in)
+		return matching(key, in, hasKeys(rest))
 	case "v":
-		return itemsEqual(rest, in)
+		return matching(key, in, isEqual(rest))
 	}
 	list, _ := in.([]any)
 	if i, err := strconv.Atoi(rest); err == nil && i >= 0 && i < len(list) {
-		return list[i : i+1]
+		return part{key: key, values: list[i : i+1], place: i}
 	}
-	return nil
+	return part{key: key}
 }
 
 func fieldOf(in any, name string) (any, bool) {
@@ -85,22 +114,22 @@ func fieldOf(in any, name string) (any, bool) {
 	return v, ok
 }
 
-func itemsEqual(spelled string, in any) []any {
+func isEqual(spelled string) func(item any) bool {
 	var want any
 	if json.Unmarshal([]byte(spelled), &want) != nil {
-		return nil
+		return func(any) bool { return false }
 	}
-	return matching(in, func(item any) bool { return equivalent(want, item) })
+	return func(item any) bool { return equivalent(want, item) }
 }
 
-// itemsWithKeys also finds an item without some of the keys: what an intent
-// leaves to the server's defaults is spelled out in the managed fields.
-func itemsWithKeys(spelled string, in any) []any {
+// hasKeys also finds an item without some of the keys: what an intent leaves to
+// the server's defaults is spelled out in the managed fields.
+func hasKeys(spelled string) func(item any) bool {
 	var want map[string]any
 	if json.Unmarshal([]byte(spelled), &want) != nil {
-		return nil
+		return func(any) bool { return false }
 	}
-	return matching(in, func(item any) bool {
+	return func(item any) bool {
 		found := false
 		for key, value := range want {
 			v, ok := fieldOf(item, key)
@@ -110,31 +139,34 @@ func itemsWithKeys(spelled string, in any) []any {
 			found = found || ok
 		}
 		return found
-	})
+	}
 }
 
-func matching(in any, match func(any) bool) []any {
+func matching(key string, in any, match func(item any) bool) part {
 	list, _ := in.([]any)
-	var out []any
-	for _, item := range list {
-		if match(item) {
-			out = append(out, item)
+	out := part{key: key, place: -1}
+	for i, item := range list {
+		if !match(item) {
+			continue
 		}
+		if out.place < 0 {
+			out.place = i
+		}
+		out.values = append(out.values, item)
 	}
 	return out
 }
 
 // owned hashes a set of fields with the values that a live object has there.
 // Where the intent has an empty map or list, what others put into it is not
-// ours: then only its being there counts.
+// ours: then only its being there counts. The order of our items counts.
 func (d *digest) owned(set fields, live, intent any) {
-	for _, key := range set.parts() {
-		d.text(key)
-		child, values := set.at(key), resolve(key, live)
-		d.size(len(values))
-		wanted := first(resolve(key, intent))
-		for _, value := range values {
-			d.ownedValue(child, value, wanted)
+	for _, p := range set.partsOf(live) {
+		d.text(p.key)
+		d.size(len(p.values))
+		wanted := first(resolve(p.key, intent).values)
+		for _, value := range p.values {
+			d.ownedValue(set.at(p.key), value, wanted)
 		}
 	}
 	if _, ok := set[itself]; ok {
@@ -169,27 +201,35 @@ func first(values []any) any {
 }
 
 // covers reports whether a set of fields is exactly that of the intent, and the
-// live values there are literally the intent's.
+// live values there are literally the intent's, list items in the same order.
 func covers(set fields, intent, live any) bool {
 	if len(set) == 0 {
 		return literally(intent, live)
 	}
-	keys := set.parts()
-	if len(keys) != length(intent)-unowned(set, intent) {
+	parts := set.partsOf(intent)
+	if len(parts) != length(intent)-unowned(set, intent) {
 		return false
 	}
-	for _, key := range keys {
-		wanted, values := resolve(key, intent), resolve(key, live)
-		if len(wanted) != 1 || len(values) > 1 || !covers(set.at(key), wanted[0], first(values)) {
+	place := 0
+	for _, wanted := range parts {
+		p := resolve(wanted.key, live)
+		if len(wanted.values) != 1 || len(p.values) > 1 || p.place < place {
 			return false
 		}
+		if !covers(set.at(p.key), wanted.values[0], first(p.values)) {
+			return false
+		}
+		place = p.place
 	}
 	return true
 }
 
+// literally takes what is in a map that the intent has empty for others'. What
+// is in a list is more likely to be ours, of an earlier intent.
 func literally(intent, live any) bool {
-	if isContainer(intent) && isEmpty(intent) && isContainer(live) {
-		return true
+	if m, ok := intent.(map[string]any); ok && len(m) == 0 {
+		_, ok := live.(map[string]any)
+		return ok || isEmpty(live)
 	}
 	return equivalent(intent, live)
 }
@@ -249,7 +289,7 @@ func extractList(set fields, live []any) []any {
 	for _, item := range live {
 		one := []any{item}
 		for _, key := range set.parts() {
-			if strings.HasPrefix(key, "i:") || len(resolve(key, one)) == 0 {
+			if strings.HasPrefix(key, "i:") || len(resolve(key, one).values) == 0 {
 				continue
 			}
 			out = append(out, withKeys(key, extract(set.at(key), item), item))
@@ -281,9 +321,11 @@ func withKeys(key string, extracted, item any) any {
 
 // Owned returns a copy of the fields that the owner's earlier applies through
 // the subresource own of a live object, without type and metadata: what to start
-// from to change only some of it. It is empty if there are none.
+// from to change only some of it. It is empty if there are none. They may have
+// been applied in an earlier version of the kind: what the live one has of them
+// is still ours.
 func Owned(live *unstructured.Unstructured, owner, subresource string) map[string]any {
-	set, ok := ownEntry(live, owner, subresource)
+	set, _, ok := appliedBy(live, owner, subresource)
 	if !ok || len(set) == 0 {
 		return map[string]any{}
 	}

@@ -33,6 +33,9 @@ func (r *run) reference(ctx context.Context) error {
 	}
 	next := xr.New(r.in.XR.DeepCopy(), r.in.Scope == v1.ScopeLegacyCluster)
 	next.SetResourceRefs(refs)
+	if len(refs) == 0 {
+		setNoRefs(next.Unstructured, r.in.Scope)
+	}
 	stored, _, err := r.applier.Apply(ctx, XRIntent(next, r.in.Scope, r.in.Resource, r.in.XR.Unstructured))
 	if err != nil {
 		return fmt.Errorf("cannot write the references to composed resources: %w", err)
@@ -45,8 +48,8 @@ func (r *run) reference(ctx context.Context) error {
 // admitted is not created now, so it only keeps a reference that is there.
 func (r *run) references() []xr.Ref {
 	had := map[identity]bool{}
-	for _, ref := range r.in.XR.ResourceRefs() {
-		had[identityOf(r.referenceTo(ref))] = true
+	for _, ref := range r.referred() {
+		had[identityOf(ref)] = true
 	}
 	refs := make([]xr.Ref, 0, len(r.resources)+len(r.leftovers))
 	for _, one := range r.resources {
@@ -96,10 +99,26 @@ func XRIntent(x xr.XR, scope v1.Scope, resource schema.GroupVersionResource, liv
 	}
 	if refs := x.ResourceRefs(); len(refs) > 0 {
 		wanted.SetResourceRefs(refs)
+	} else if _, listed, _ := unstructured.NestedSlice(x.Object, refsPath(scope)...); listed {
+		setNoRefs(wanted.Unstructured, scope)
 	}
 	return Intent{
 		XR: x.GetUID(), Object: wanted.Unstructured, Resource: resource, Live: live, FieldOwner: v1.FieldOwnerComposite,
 	}
+}
+
+// setNoRefs says that the XR refers to nothing. To leave the list out would only
+// remove one that no user has written, too.
+func setNoRefs(obj *unstructured.Unstructured, scope v1.Scope) {
+	// It fails only where the field's parents are no maps, as those of an XR are.
+	_ = unstructured.SetNestedSlice(obj.Object, []any{}, refsPath(scope)...)
+}
+
+func refsPath(scope v1.Scope) []string {
+	if scope == v1.ScopeLegacyCluster {
+		return []string{"spec", "resourceRefs"}
+	}
+	return []string{"spec", "crossplane", "resourceRefs"}
 }
 
 // StatusIntent is the whole status that the engine and the functions want of an

@@ -38,7 +38,6 @@ type resource struct {
 // changed.
 func (r *run) render(context.Context) error {
 	shown := r.shown()
-	taken := map[identity]string{}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(r.desired)) {
 		one, err := r.renderOne(name, r.desired[name], shown[name])
@@ -46,11 +45,6 @@ func (r *run) render(context.Context) error {
 			faults = append(faults, fmt.Errorf("resource %q: %w", name, err))
 			continue
 		}
-		if other, ok := taken[identityOf(one.ref)]; ok {
-			faults = append(faults, fmt.Errorf("resource %q: it is the same %s as resource %q", name, one.ref, other))
-			continue
-		}
-		taken[identityOf(one.ref)] = name
 		r.resources = append(r.resources, one)
 	}
 	return errors.Join(faults...)
