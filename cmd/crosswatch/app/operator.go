@@ -31,8 +31,7 @@ type operator struct {
 	clients     clients
 	engine      *engine.Engine
 	connections *function.Connections
-	applier     *composer.Applier
-	composer    *composer.Composer
+	runner      *function.Runner
 }
 
 func newOperator(mgr ctrl.Manager, o Options) (*operator, error) {
@@ -52,14 +51,12 @@ func newOperator(mgr ctrl.Manager, o Options) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	applier := composer.NewApplier(c.dynamic)
 	return &operator{
 		options:     o,
 		mgr:         mgr,
 		clients:     c,
 		connections: connections,
-		applier:     applier,
-		composer:    composer.New(composer.Config{Runner: runner, Applier: applier, Client: c.dynamic}),
+		runner:      runner,
 		engine: engine.New(engine.Config{
 			Dynamic:       c.dynamic,
 			Discovery:     c.discovery,
@@ -120,11 +117,13 @@ func (op *operator) setUp() error {
 // controllerOf describes the controller of the XR kind that the XRD defines.
 func (op *operator) controllerOf(xrd *v1.CompositeResourceDefinition) engine.ControllerOptions {
 	o := op.options
+	// What an applier remembers of an XR goes with the XR, or else with the controller.
+	applier := composer.NewApplier(op.clients.dynamic)
 	config := composite.Config{
 		Client:       op.mgr.GetClient(),
 		Dynamic:      op.clients.dynamic,
-		Composer:     op.composer,
-		Applier:      op.applier,
+		Composer:     composer.New(composer.Config{Runner: op.runner, Applier: applier, Client: op.clients.dynamic}),
+		Applier:      applier,
 		Events:       op.mgr.GetEventRecorder("crosswatch"),
 		Clock:        clock.RealClock{},
 		SyncInterval: o.SyncInterval,

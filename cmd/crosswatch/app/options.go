@@ -65,7 +65,7 @@ func NewOptions() Options {
 		SweepInterval:           time.Minute,
 		StatusInterval:          30 * time.Second,
 		DefaultResponseTTL:      4 * time.Hour,
-		MaxConcurrentReconciles: 10,
+		MaxConcurrentReconciles: 32,
 		LogLevel:                LogLevelInfo,
 		LogFormat:               LogFormatJSON,
 		RetryBaseDelay:          time.Second,
