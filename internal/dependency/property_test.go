@@ -105,7 +105,7 @@ func drawRequirement(t *rapid.T) Requirement {
 	return Requirement{
 		Step:      rapid.SampledFrom(someSteps).Draw(t, "step"),
 		Name:      rapid.SampledFrom(someNames).Draw(t, "requirement name"),
-		From:      Source(rapid.Uint8Range(0, uint8(Connection)).Draw(t, "source")),
+		From:      Source(rapid.Uint8Range(0, uint8(Shown)).Draw(t, "source")),
 		Reference: drawReference(t),
 		Subject:   rapid.SampledFrom(someKinds).Draw(t, "subject"),
 	}

@@ -86,6 +86,10 @@ const (
 	// Connection is a Secret whose data is shown to functions as the connection
 	// details of an observed resource.
 	Connection
+	// Shown is what a function asked for and was shown in a round of the run,
+	// and no longer asked for in the last. Its answer may rest on it all the
+	// same; but to be shown it unasked would be news to the function.
+	Shown
 )
 
 // Seeded reports whether what was asked for in this way is put into the next
@@ -97,7 +101,7 @@ func (s Source) Seeded() bool {
 
 // String names the source.
 func (s Source) String() string {
-	names := [...]string{"Resources", "ExtraResources", "Schema", "Bootstrap", "Credential", "Connection"}
+	names := [...]string{"Resources", "ExtraResources", "Schema", "Bootstrap", "Credential", "Connection", "Shown"}
 	if int(s) < len(names) {
 		return names[s]
 	}

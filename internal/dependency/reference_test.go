@@ -190,7 +190,8 @@ func TestSource(t *testing.T) {
 		Bootstrap:      {"Bootstrap", false},
 		Credential:     {"Credential", false},
 		Connection:     {"Connection", false},
-		Connection + 1: {"Source(6)", false},
+		Shown:          {"Shown", false},
+		Shown + 1:      {"Source(7)", false},
 	}
 	for source, want := range cases {
 		t.Run(want.name, func(t *testing.T) {

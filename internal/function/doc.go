@@ -20,9 +20,10 @@
 // its answer asks for a requirement, that is a name with a selector, which the
 // request did not carry, or leaves out a seed which it did. A function that
 // merely stops asking for what it was shown on its own request has settled, and
-// depends on that all the same. Rounds are compared
-// by selectors and never by what they select: an object that changes all the
-// time can't keep a step from settling, and its next change arrives as an event.
+// depends on that all the same, and on what earlier rounds showed it on its own
+// request: its answer may rest on it. Rounds are compared by selectors and never
+// by what they select: an object that changes all the time can't keep a step
+// from settling, and its next change arrives as an event.
 //
 // A seed that has become unreadable is left out of the request. If the function
 // still wants it, it asks, and the step fails with the reason.

@@ -132,6 +132,22 @@ func compareRequirements(a, b dependency.Requirement) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name), strings.Compare(a.Reference.String(), b.Reference.String()))
 }
 
+// withShown adds to the requirements what earlier rounds showed of objects that
+// none of them refers to.
+func withShown(requirements, shown []dependency.Requirement) []dependency.Requirement {
+	known := map[string]bool{}
+	for _, r := range requirements {
+		known[r.Reference.String()] = true
+	}
+	for _, r := range shown {
+		if !known[r.Reference.String()] {
+			r.From = dependency.Shown
+			requirements = merge(requirements, []dependency.Requirement{r})
+		}
+	}
+	return requirements
+}
+
 // merge two lists of requirements into a sorted one without repetitions.
 func merge(a, b []dependency.Requirement) []dependency.Requirement {
 	out := slices.Concat(a, b)

@@ -60,7 +60,8 @@ type Answer struct {
 
 	// Requirements are what the last request carried and what its response asks
 	// for, bootstrap requirements included, sorted. Only after a FATAL result
-	// can the two differ.
+	// can the two differ. What only an earlier round showed the function on its
+	// own request is among them as dependency.Shown.
 	Requirements []dependency.Requirement
 
 	// TTL is for how long the response is good; zero if it must not be reused.
@@ -104,14 +105,18 @@ func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
 		return nil, err
 	}
 
+	var shown []dependency.Requirement
 	for calls := 1; ; calls++ {
+		if now.trust == firm {
+			shown = append(shown, requirementsOf(now.asked)...)
+		}
 		resp, err := r.call(ctx, step, now)
 		if err != nil {
 			return nil, err
 		}
 		asked, invalid := decodeRequirements(step.Name, resp.GetRequirements())
 		if invalid == nil && now.settledBy(asked) {
-			return r.answer(ctx, step, resp, now.requirements(), calls)
+			return r.answer(ctx, step, resp, withShown(now.requirements(), shown), calls)
 		}
 
 		// Whatever comes of this answer, what it asks for is recorded.
@@ -119,7 +124,7 @@ func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
 		unread := firstError(items)
 		switch {
 		case isFatal(resp):
-			return r.answer(ctx, step, resp, merge(now.requirements(), requirementsOf(items)), calls)
+			return r.answer(ctx, step, resp, withShown(merge(now.requirements(), requirementsOf(items)), shown), calls)
 		case invalid != nil:
 			return nil, fmt.Errorf("function %q: %w", step.Function, invalid)
 		case unread != nil && !now.misled(asked):

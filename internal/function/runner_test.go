@@ -188,6 +188,21 @@ func TestRunRounds(t *testing.T) {
 			},
 			required: []string{"Resources a a", "Resources b b"},
 		},
+		"OneByOne": {
+			reason: "What an earlier round showed may be what the answer rests on, though the function no longer asks for it.",
+			asks: func(req *fnv1.RunFunctionRequest) *fnv1.Requirements {
+				if has(req, "a") || has(req, "b") {
+					return resources(map[string]*fnv1.ResourceSelector{"b": b})
+				}
+				return resources(map[string]*fnv1.ResourceSelector{"a": a})
+			},
+			want: []shown{
+				{Resources: none(), Extra: none()},
+				{Resources: map[string][]string{"a": {"ns/a"}}, Extra: none()},
+				{Resources: map[string][]string{"b": {"ns/b"}}, Extra: none()},
+			},
+			required: []string{"Resources b b", "Shown a a"},
+		},
 		"StaleSeed": {
 			reason: "What a function no longer asks for is taken away from it, and forgotten.",
 			seeds:  []dependency.Requirement{seed(dependency.Resources, "a", "a"), seed(dependency.ExtraResources, "b", "b")},
