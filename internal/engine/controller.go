@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -207,17 +208,11 @@ func (c *Controller) onDependency(gvk schema.GroupVersionKind, old, current *uns
 	if len(found) == 0 || !differs() {
 		return
 	}
-	for _, name := range found {
-		c.log.V(1).Info("Woken", "xr", name, "by", gvk.String(), "object", nameOf(firstNonNil(current, old)))
-	}
 	c.Enqueue(found...)
-}
 
-func firstNonNil(a, b *unstructured.Unstructured) *unstructured.Unstructured {
-	if a != nil {
-		return a
+	if log := c.log.V(1); log.Enabled() {
+		log.Info("Woken", "xrs", found, "by", gvk.String(), "object", nameOf(cmp.Or(current, old)))
 	}
-	return b
 }
 
 // Informer returns what keeps the XRs, or nil until their watch was Active.

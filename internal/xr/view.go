@@ -37,19 +37,12 @@ func View(u *unstructured.Unstructured) map[string]any {
 // hashSeed makes hashes comparable within the process, and only there.
 var hashSeed = maphash.MakeSeed()
 
-// ViewHash returns a hash of the object's View. Equal views have equal hashes
-// for as long as the process lives; the hash means nothing to another process.
-func ViewHash(u *unstructured.Unstructured) uint64 {
-	var h treeHash
-	h.SetSeed(hashSeed)
-	h.add(View(u))
-	return h.Sum64()
-}
-
 // WakeHash returns a hash of what an event on the XR is judged by: its View, but
 // for the wording and the times of Synced and Ready. They say how the last run
 // went; if a text that varies from run to run woke the XR, each failure would
-// cause the next. That a condition changed its status or reason does wake.
+// cause the next. That a condition changed its status or reason does wake. Equal
+// content has equal hashes for as long as the process lives; the hash means
+// nothing to another process.
 func WakeHash(u *unstructured.Unstructured) uint64 {
 	view := View(u)
 	if status, ok := view["status"].(map[string]any); ok {

@@ -53,7 +53,7 @@ func TestViewWithoutMetadata(t *testing.T) {
 	}
 }
 
-func TestViewHash(t *testing.T) {
+func TestWakeHash(t *testing.T) {
 	changed := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 		u := decode(t, stored)
 		change(u)
@@ -87,7 +87,7 @@ func TestViewHash(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			same(t, tc.reason, tc.same, ViewHash(decode(t, stored)) == ViewHash(tc.other))
+			same(t, tc.reason, tc.same, WakeHash(decode(t, stored)) == WakeHash(tc.other))
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestHashTellsApart(t *testing.T) {
 	}
 	seen := map[uint64]any{}
 	for _, v := range values {
-		h := ViewHash(&unstructured.Unstructured{Object: map[string]any{"v": v}})
+		h := WakeHash(&unstructured.Unstructured{Object: map[string]any{"v": v}})
 		if twin, ok := seen[h]; ok {
 			t.Errorf("%#v and %#v hash alike", v, twin)
 		}
@@ -114,7 +114,7 @@ func TestHashIsThatOfTheContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTree(t, 3), drawTree(t, 3)
 		hash := func(v any) uint64 {
-			return ViewHash(&unstructured.Unstructured{Object: map[string]any{"v": v}})
+			return WakeHash(&unstructured.Unstructured{Object: map[string]any{"v": v}})
 		}
 		if hash(a) != hash(runtime.DeepCopyJSONValue(a)) {
 			t.Fatalf("a copy of %#v hashes differently", a)
@@ -148,7 +148,7 @@ func drawTree(t *rapid.T, depth int) any {
 	return fields
 }
 
-func BenchmarkViewHash(b *testing.B) {
+func BenchmarkWakeHash(b *testing.B) {
 	data := map[string]any{}
 	for i := range 50 {
 		data[fmt.Sprintf("key-%02d", i)] = map[string]any{"value": int64(i), "list": []any{"a", "b", true, nil}}
@@ -156,7 +156,7 @@ func BenchmarkViewHash(b *testing.B) {
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": data}}
 	b.ReportAllocs()
 	for b.Loop() {
-		ViewHash(u)
+		WakeHash(u)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestWakeHashIgnoresHowOurConditionsAreWorded(t *testing.T) {
 	if WakeHash(worded) == WakeHash(object("Custom", "True", "Fine", "two")) {
 		t.Error("the wording of a condition that is not ours does not count")
 	}
-	if ViewHash(base) == ViewHash(object("Synced", "False", "ReconcileError", "b: wrong, a: wrong")) {
-		t.Error("the view itself lost the wording")
+	if got := View(base)["status"]; !reflect.DeepEqual(got, base.Object["status"]) {
+		t.Errorf("the view itself lost the wording: %v", got)
 	}
 }
