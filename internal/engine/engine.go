@@ -297,6 +297,8 @@ type WatchInfo struct {
 	GVK     schema.GroupVersionKind
 	State   State
 	Message string
+	// Store is how much is kept of each object; empty until the watch is Active.
+	Store store.Mode
 	// Objects is the number of objects that the watch's store holds.
 	Objects int
 	// Controllers are the names of the controllers that need it, sorted.
@@ -321,7 +323,7 @@ func (e *Engine) Watches() []WatchInfo {
 
 	for i, informer := range informers {
 		if informer != nil && out[i].State == Active {
-			out[i].Objects = informer.Len()
+			out[i].Objects, out[i].Store = informer.Len(), informer.Mode()
 		}
 	}
 	slices.SortFunc(out, func(a, b WatchInfo) int { return cmp.Compare(a.GVK.String(), b.GVK.String()) })

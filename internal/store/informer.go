@@ -102,6 +102,9 @@ func (i *Informer) Synced() <-chan struct{} { return i.synced }
 // Kind is what the API server said of the kind when the informer was started.
 func (i *Informer) Kind() Kind { return i.kind }
 
+// Mode says how much is kept of each object.
+func (i *Informer) Mode() Mode { return Full }
+
 // Len returns the number of objects kept.
 func (i *Informer) Len() int { return len(i.shared.GetIndexer().ListKeys()) }
 
