@@ -54,8 +54,13 @@ type Controller struct {
 	queue      priorityqueue.PriorityQueue[reconcile.Request]
 	queueReady chan struct{}
 
+	metrics controllerMetrics
+
 	mu   sync.Mutex
 	runs map[types.NamespacedName]*run // guarded by mu
+	// causes are those of the XRs that an event enqueued and that have not run
+	// since. Guarded by mu.
+	causes map[types.NamespacedName]Cause
 	// settled counts the runs of which settled is true. Guarded by mu.
 	settled int
 }
@@ -84,7 +89,9 @@ func newController(e *Engine, name string, kind schema.GroupVersionKind, t *depe
 		log:        e.log.WithValues("controller", name),
 		done:       make(chan struct{}),
 		queueReady: make(chan struct{}),
+		metrics:    metricsOf(name),
 		runs:       runs,
+		causes:     map[types.NamespacedName]Cause{},
 	}
 }
 
@@ -175,44 +182,43 @@ func (c *Controller) handOver() map[types.NamespacedName]*run {
 	return out
 }
 
-// onXR enqueues an XR that was created, deleted, or differs from what its last
-// run started from. A write of our own is an event like any other: whether a
-// function could see it is all that counts.
-func (c *Controller) onXR(old, current *unstructured.Unstructured) {
+// onXR wakes an XR that was created, deleted, or differs from what its last run
+// started from, and says whether it did. A write of our own is an event like any
+// other: whether a function could see it is all that counts.
+func (c *Controller) onXR(old, current *unstructured.Unstructured) bool {
 	if current == nil {
 		c.unsettle(nameOf(old))
-		c.Enqueue(nameOf(old))
-		return
+		c.wake(causeOf(c.kind, old), nameOf(old))
+		return true
 	}
 	view := xr.WakeHash(current)
 	c.mu.Lock()
 	r, ok := c.runs[nameOf(current)]
 	same := ok && r.known && r.uid == current.GetUID() && r.view == view
 	c.mu.Unlock()
-	if !same {
-		c.Enqueue(nameOf(current))
+	if same {
+		return false
 	}
+	c.wake(causeOf(c.kind, current), nameOf(current))
+	return true
 }
 
-// onDependency enqueues the XRs that refer to the object as it was or as it
-// is: one that stops matching matters as much as one that starts. Comparing
-// whole objects costs more than finding dependants, so it comes second.
-func (c *Controller) onDependency(gvk schema.GroupVersionKind, old, current *unstructured.Unstructured, differs func() bool) {
-	var found []types.NamespacedName
-	if old != nil {
+// onDependency wakes the XRs that refer to the object as it was or as it is: one
+// that stops matching matters as much as one that starts. It says whether there
+// are any. Comparing whole objects costs more than finding dependants, so it
+// comes second.
+func (c *Controller) onDependency(gvk schema.GroupVersionKind, old, current *unstructured.Unstructured, differs func() bool) bool {
+	latest := cmp.Or(current, old)
+	found := c.tracker.Dependants(nil, gvk, latest)
+	if old != nil && old != latest && !maps.Equal(old.GetLabels(), latest.GetLabels()) {
+		// Some may be found twice; the queue holds an XR once.
 		found = c.tracker.Dependants(found, gvk, old)
 	}
-	if current != nil {
-		found = c.tracker.Dependants(found, gvk, current)
-	}
 	if len(found) == 0 || !differs() {
-		return
+		return false
 	}
-	c.Enqueue(found...)
-
-	if log := c.log.V(1); log.Enabled() {
-		log.Info("Woken", "xrs", found, "by", gvk.String(), "object", nameOf(cmp.Or(current, old)))
-	}
+	c.wake(causeOf(gvk, latest), found...)
+	return true
 }
 
 // Informer returns what keeps the XRs, or nil until their watch was Active.

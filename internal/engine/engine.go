@@ -214,6 +214,7 @@ func (e *Engine) Remove(name string) {
 	e.Stop(name)
 	e.takeFormer(name)
 	e.trackers.Delete(name)
+	dropMetricsOf(name)
 }
 
 // Controller returns the running controller of that name.
@@ -249,6 +250,7 @@ func (e *Engine) serveLocked(gvk schema.GroupVersionKind, c *Controller) *watch 
 		w = newWatch(gvk, e.log, cancel)
 		e.watches[gvk] = w
 		w.log.Info("Watch starting")
+		watchStarts.Inc()
 		e.running.Go(func() { e.runWatch(ctx, w) })
 	}
 	w.addLocked(c)
@@ -271,6 +273,7 @@ func (e *Engine) Sweep() {
 		delete(e.watches, gvk)
 		w.setLocked(Stopping, "nothing refers to the kind any more")
 		w.cancel()
+		watchStops.Inc()
 		unneeded = append(unneeded, w)
 	}
 	e.mu.Unlock()

@@ -116,12 +116,13 @@ func (w *watch) retryNow() {
 // OnEvent implements store.Handler: it wakes the XRs that refer to the object
 // as it was or as it is, and the XR itself if the object is one.
 func (w *watch) OnEvent(old, current *unstructured.Unstructured) {
+	eventsReceived.Inc()
 	differs := func() bool { return old == nil || current == nil || differ(old, current) }
 	for _, c := range *w.users.Load() {
-		if c.kind == w.gvk {
-			c.onXR(old, current)
+		woke := c.kind == w.gvk && c.onXR(old, current)
+		if c.onDependency(w.gvk, old, current, differs) || woke {
+			c.metrics.matched.Inc()
 		}
-		c.onDependency(w.gvk, old, current, differs)
 	}
 }
 
@@ -247,6 +248,7 @@ func (e *Engine) fail(ctx context.Context, w *watch, resource string, err error)
 		return
 	}
 	state, message := classify(w.gvk, resource, err)
+	watchFailures.WithLabelValues(string(state)).Inc()
 	e.mu.Lock()
 	if w.state == Stopping {
 		e.mu.Unlock()
