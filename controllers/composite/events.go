@@ -4,11 +4,17 @@
 package composite
 
 import (
+	"cmp"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 	"github.com/crosswatch-io/crosswatch/internal/composer"
 )
+
+// ReasonWoken is that of an event which says what an XR was reconciled for.
+const ReasonWoken = "Woken"
 
 const (
 	actionCompose = "Compose"
@@ -16,24 +22,68 @@ const (
 	maxNote = 1024
 )
 
-// tell sends an event for what is new about this run: each result that the run
-// before didn't have, and an error that the XR's condition didn't show yet. An
-// XR that is as the operator left it when it stopped has no news at all.
+// tell sends events for what is new about this run, each of which is a write: what
+// woke it, if it changed anything; each result that the run before didn't have;
+// each condition that is another than the XR showed. An XR that is as the operator
+// left it when it stopped has no news at all.
 func (p *pass) tell() {
 	last := p.memory.swap(p.key, p.out.Results)
 	known := find(p.before.Conditions(), commonv1.TypeSynced)
 	if last == nil && known != nil && !p.statusSent {
 		return
 	}
+	p.tellCause()
 	for _, result := range news(last, p.out.Results) {
 		p.event(eventType(result.Severity), result.Reason, noteOf(result))
 	}
-	if p.err == nil || isWaiting(p.err) {
+	for _, c := range p.conditions {
+		if isNews(find(p.before.Conditions(), c.Type), c) {
+			p.event(eventTypeOf(c), cmp.Or(c.Reason, c.Type), noteOfCondition(c))
+		}
+	}
+}
+
+// tellCause names the object, other than the XR itself, whose change had an effect.
+func (p *pass) tellCause() {
+	if p.cause == nil || !p.out.Wrote && !p.statusSent {
 		return
 	}
-	if now := synced(nil, p.err, 0); known == nil || !known.Same(now) {
-		p.event(corev1.EventTypeWarning, now.Reason, now.Message)
+	if p.cause.Object == p.key && p.cause.Kind == p.before.GroupVersionKind() {
+		return
 	}
+	p.event(corev1.EventTypeNormal, ReasonWoken, "Reconciled because of "+p.cause.String())
+}
+
+// isNews reports whether a condition is another than it was, in more than its
+// words. That an XR is not synced is news from the start, with its words; the
+// other conditions of a new XR are not. Neither is the wait for a watch, nor what
+// follows from a fatal result, which is told itself.
+func isNews(was *commonv1.Condition, c commonv1.Condition) bool {
+	isWait := func(c commonv1.Condition) bool { return c.Reason == commonv1.ReasonWaitingForWatch }
+	switch {
+	case isWait(c), c.Reason == commonv1.ReasonFatalError:
+		return false
+	case c.Type == commonv1.TypeSynced && c.Status != corev1.ConditionTrue:
+		return was == nil || !was.Same(c)
+	case was == nil || isWait(*was):
+		return false
+	}
+	return was.Status != c.Status || was.Reason != c.Reason
+}
+
+func eventTypeOf(c commonv1.Condition) string {
+	if c.Status == corev1.ConditionTrue {
+		return corev1.EventTypeNormal
+	}
+	return corev1.EventTypeWarning
+}
+
+func noteOfCondition(c commonv1.Condition) string {
+	note := fmt.Sprintf("%s is %s", c.Type, c.Status)
+	if c.Message != "" {
+		note += ": " + c.Message
+	}
+	return note
 }
 
 func (p *pass) event(eventType, reason, note string) {

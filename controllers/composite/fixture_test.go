@@ -12,12 +12,14 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -27,6 +29,7 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/composer"
 	"github.com/crosswatch-io/crosswatch/internal/composer/fakeapi"
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/internal/function"
 	"github.com/crosswatch-io/crosswatch/internal/xr"
 )
@@ -48,6 +51,8 @@ type world struct {
 	clock      *clocktesting.FakePassiveClock
 	events     []string
 	settled    int
+	cause      *engine.Cause
+	results    []string
 
 	respond func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse
 	runErr  error
@@ -127,10 +132,25 @@ func (w *world) annotate(name, value string) {
 	})
 }
 
+func (w *world) delete(t *testing.T) {
+	t.Helper()
+	if err := w.Server.Resource(apps).Namespace(key.Namespace).Delete(t.Context(), key.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Begin implements session: nothing is ever behind.
 func (w *world) Begin(xr types.NamespacedName) (*unstructured.Unstructured, bool) {
 	return w.Get(apps, xr.Namespace, xr.Name), true
 }
+
+// Cause implements session: what the test says, once.
+func (w *world) Cause(types.NamespacedName) (engine.Cause, bool) {
+	cause := w.cause
+	w.cause = nil
+	return ptr.Deref(cause, engine.Cause{}), cause != nil
+}
+func (w *world) Reconciled(result string)                      { w.results = append(w.results, result) }
 func (w *world) Wrote(*unstructured.Unstructured)              {}
 func (w *world) Settle(types.NamespacedName)                   { w.settled++ }
 func (w *world) Resource() (schema.GroupVersionResource, bool) { return apps, true }

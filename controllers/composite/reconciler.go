@@ -5,13 +5,16 @@ package composite
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 	"github.com/crosswatch-io/crosswatch/internal/composer"
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
@@ -37,8 +40,12 @@ type session interface {
 // runs knows the XRs, and which state of them a run may start from.
 type runs interface {
 	Begin(xr types.NamespacedName) (obj *unstructured.Unstructured, fresh bool)
+	// Cause takes what woke the XR for this run, if an event did.
+	Cause(xr types.NamespacedName) (engine.Cause, bool)
 	Wrote(obj *unstructured.Unstructured)
 	Settle(xr types.NamespacedName)
+	// Reconciled counts a run by what it came to.
+	Reconciled(result string)
 }
 
 // records holds what each XR depends on, as far as its run has to say so.
@@ -57,37 +64,53 @@ func newReconciler(config Config, s session) *Reconciler {
 	return &Reconciler{config: config, session: s, memory: memory{byXR: map[types.NamespacedName]remembered{}}}
 }
 
+// What a reconcile comes to, as it is counted.
+const (
+	resultSynced    = "synced"
+	resultFailed    = "failed"
+	resultFatal     = "fatal"
+	resultWaiting   = "waiting"
+	resultPaused    = "paused"
+	resultDeleting  = "deleting"
+	resultForgotten = "forgotten"
+	resultOutdated  = "outdated"
+)
+
 // Reconcile brings one XR to what its pipeline desires. It returns an error only
 // if trying again later is what may help.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	stored, fresh := r.session.Begin(req.NamespacedName)
 	resource, served := r.session.Resource()
-	switch {
-	case !fresh, !served:
+	if !fresh || !served {
 		return reconcile.Result{}, nil // an event that brings what is missing is on its way
-	case stored == nil:
+	}
+	cause, woken := r.session.Cause(req.NamespacedName)
+	logStart(ctx, cause, woken)
+	if stored == nil {
 		r.forget(req.NamespacedName)
+		r.session.Reconciled(resultForgotten)
 		return reconcile.Result{}, nil
 	}
 
 	p := r.newPass(req.NamespacedName, stored, resource)
-	switch {
-	case stored.GetDeletionTimestamp() != nil:
-		p.err = p.unlessOutdated(p.release(ctx))
-		return p.requeue()
-	case p.xr.Paused():
-		p.err = p.unlessOutdated(p.pause(ctx))
-		return p.requeue()
+	if woken {
+		p.cause = &cause
 	}
-	p.err = p.unlessOutdated(p.run(ctx))
-	if p.outdated {
-		return p.requeue() // the XR is another by now: nobody needs to hear of this run
-	}
-	p.err = p.writeStatus(ctx)
-	if !p.outdated {
-		p.tell()
-	}
+	r.session.Reconciled(p.reconcile(ctx))
 	return p.requeue()
+}
+
+// logStart says what a run is for, to whoever follows one.
+func logStart(ctx context.Context, cause engine.Cause, woken bool) {
+	logger := log.FromContext(ctx).V(1)
+	if !logger.Enabled() {
+		return
+	}
+	if woken {
+		logger.Info("Reconciling", "wokenBy", cause.String())
+		return
+	}
+	logger.Info("Reconciling, woken by no event")
 }
 
 // pass is the scope of one reconcile.
@@ -105,7 +128,11 @@ type pass struct {
 	composition string                          // by choose
 	revision    *v1.CompositionRevision         // by choose
 	out         composer.Output                 // by compose
+	conditions  []commonv1.Condition            // by writeStatus
 	statusSent  bool                            // by writeStatus
+
+	// cause is what woke the XR, nil if no event did.
+	cause *engine.Cause
 
 	// outdated says that a write to the XR found another XR than this pass
 	// started from.
@@ -128,6 +155,43 @@ func (r *Reconciler) newPass(key types.NamespacedName, stored *unstructured.Unst
 
 func (r *Reconciler) typed(obj *unstructured.Unstructured) xr.XR {
 	return xr.New(obj, r.config.Scope == v1.ScopeLegacyCluster)
+}
+
+// reconcile does whichever of the three the XR is up for, and returns what that
+// came to.
+func (p *pass) reconcile(ctx context.Context) string {
+	switch {
+	case p.before.GetDeletionTimestamp() != nil:
+		p.err = p.unlessOutdated(p.release(ctx))
+		return p.resultOr(resultDeleting)
+	case p.xr.Paused():
+		p.err = p.unlessOutdated(p.pause(ctx))
+		return p.resultOr(resultPaused)
+	}
+	p.err = p.unlessOutdated(p.run(ctx))
+	if p.outdated {
+		return resultOutdated // the XR is another by now: nobody needs to hear of this run
+	}
+	p.err = p.writeStatus(ctx)
+	if !p.outdated {
+		p.tell()
+	}
+	return p.resultOr(resultSynced)
+}
+
+func (p *pass) resultOr(good string) string {
+	var fatal *composer.FatalError
+	switch {
+	case p.outdated:
+		return resultOutdated
+	case p.err == nil:
+		return good
+	case isWaiting(p.err):
+		return resultWaiting
+	case errors.As(p.err, &fatal):
+		return resultFatal
+	}
+	return resultFailed
 }
 
 // run goes through the phases that build on each other.

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -147,8 +147,12 @@ func TestReconcileFatal(t *testing.T) {
 	if replicas, _, _ := unstructured.NestedInt64(w.app().Object, "status", "replicas"); replicas != 2 {
 		t.Errorf("the XR did not keep its status: %v", w.app().Object["status"])
 	}
-	if told := w.told(); len(told) != 1 || !strings.Contains(told[0], "no cluster is ready") {
-		t.Errorf("events %q", told)
+	wantTold := []string{
+		"Warning NoRoom: Placed is False",
+		`Warning ReconcileError: Synced is False: pipeline: step "make" returned a fatal result: no cluster is ready`,
+	}
+	if diff := cmp.Diff(wantTold, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if w.Stats().Required != 1 {
 		t.Errorf("a failed run forgets nothing: %+v", w.Stats())
@@ -202,9 +206,7 @@ func TestReconcileDeletion(t *testing.T) {
 	w.mustReconcile(t)
 	w.writes()
 	runs := w.runs
-	if err := w.Server.Resource(apps).Namespace(key.Namespace).Delete(t.Context(), key.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.delete(t)
 	w.writes()
 
 	w.mustReconcile(t)
@@ -269,6 +271,109 @@ func TestReconcileTellsNewsOnce(t *testing.T) {
 	w.mustReconcile(t)
 	if got := w.told(); len(got) > 0 {
 		t.Errorf("a state is no news: %q", got)
+	}
+}
+
+// An event is a write: what woke an XR is told only if it had an effect.
+func TestReconcileTellsWhatWokeIt(t *testing.T) {
+	cluster := &engine.Cause{
+		Kind:   schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Cluster"},
+		Object: types.NamespacedName{Namespace: "infra", Name: "east"},
+	}
+	itself := &engine.Cause{Kind: bare().GroupVersionKind(), Object: key}
+	tests := map[string]struct {
+		cause    *engine.Cause
+		replicas int
+		want     []string
+	}{
+		"ChangedSomething":   {cause: cluster, replicas: 3, want: []string{"Normal Woken: Reconciled because of Cluster infra/east"}},
+		"ChangedNothing":     {cause: cluster, replicas: 2},
+		"Itself":             {cause: itself, replicas: 3},
+		"WokenByNothing":     {replicas: 3},
+		"ItselfAndNoChanges": {cause: itself, replicas: 2},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.respond = withStatus(object{"replicas": 2})
+			w.mustReconcile(t)
+			w.told()
+
+			w.cause = tc.cause
+			w.respond = withStatus(object{"replicas": tc.replicas})
+			w.mustReconcile(t)
+			if diff := cmp.Diff(tc.want, w.told()); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestIsNews(t *testing.T) {
+	condition := func(conditionType string, status corev1.ConditionStatus, reason, message string) commonv1.Condition {
+		return commonv1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
+	}
+	var (
+		synced  = condition("Synced", corev1.ConditionTrue, "ReconcileSuccess", "")
+		failed  = condition("Synced", corev1.ConditionFalse, "ReconcileError", "a")
+		waiting = condition("Synced", corev1.ConditionFalse, "WaitingForWatch", "a")
+		ready   = condition("Ready", corev1.ConditionTrue, "Available", "")
+		unready = condition("Ready", corev1.ConditionFalse, "Creating", "a")
+	)
+	tests := map[string]struct {
+		was  *commonv1.Condition
+		now  commonv1.Condition
+		want bool
+	}{
+		"FirstSuccess":        {now: synced},
+		"FirstFailure":        {now: failed, want: true},
+		"FirstUnready":        {now: unready},
+		"BecameReady":         {was: &unready, now: ready, want: true},
+		"StillReady":          {was: &ready, now: ready},
+		"OtherWords":          {was: &unready, now: unready.WithMessage("b")},
+		"OtherFailure":        {was: &failed, now: failed.WithMessage("b"), want: true},
+		"SameFailure":         {was: &failed, now: failed},
+		"Mended":              {was: &failed, now: synced, want: true},
+		"StartsWaiting":       {was: &synced, now: waiting},
+		"WaitedAndSucceeded":  {was: &waiting, now: synced},
+		"WaitedAndFailed":     {was: &waiting, now: failed, want: true},
+		"FollowsFromAnother":  {was: &ready, now: condition("Ready", corev1.ConditionUnknown, "FatalError", "")},
+		"OtherReasonForFalse": {was: &unready, now: condition("Ready", corev1.ConditionFalse, "Deleting", "a"), want: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := isNews(tc.was, tc.now); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestReconcileCountsResults(t *testing.T) {
+	w := newWorld()
+	steps := []struct {
+		want string
+		set  func()
+	}{
+		{resultSynced, func() {}},
+		{resultFatal, func() {
+			w.respond = func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+				return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_FATAL, Message: "no"}}}
+			}
+		}},
+		{resultFailed, func() { w.runErr = errors.New("unreachable") }},
+		{resultWaiting, func() { w.runErr = &engine.WatchError{State: engine.Starting} }},
+		{resultPaused, func() { w.annotate("crossplane.io/paused", "true") }},
+		{resultDeleting, func() { w.delete(t) }},
+		{resultForgotten, func() {}},
+	}
+	for _, s := range steps {
+		s.set()
+		_, _ = w.reconcile(t)
+		if diff := cmp.Diff([]string{s.want}, w.results); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+		w.results = nil
 	}
 }
 

@@ -70,8 +70,8 @@ func (p *pass) status() map[string]any {
 		status = map[string]any{}
 	}
 	p.acknowledge(status)
-	conditions := conditionsOf(p.keptConditions(), p.out, p.err, p.xr.GetGeneration())
-	setConditions(status, dated(conditions, p.xr.Conditions(), p.config.Clock.Now()))
+	p.conditions = conditionsOf(p.keptConditions(), p.out, p.err, p.xr.GetGeneration())
+	setConditions(status, dated(p.conditions, p.xr.Conditions(), p.config.Clock.Now()))
 	return status
 }
 

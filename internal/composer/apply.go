@@ -35,7 +35,8 @@ func (r *run) applyOne(ctx context.Context, one *resource) error {
 		controller := metav1.GetControllerOfNoCopy(intent.Live)
 		return fmt.Errorf("%s is controlled by %s %q", one.ref, controller.Kind, controller.Name)
 	}
-	_, _, err := r.applier.Apply(ctx, intent)
+	_, sent, err := r.applier.Apply(ctx, intent)
+	r.out.Wrote = r.out.Wrote || sent
 	if apierrors.IsInvalid(err) {
 		r.warn(ReasonInvalidResource, "resource %q: cannot apply %s: %s", one.name, one.ref, err)
 	}

@@ -91,6 +91,10 @@ type Output struct {
 	// Results in the order in which they arose. A fatal one is the run's error instead.
 	Results []Result
 
+	// Wrote says that the run changed something: a composed resource, or what the
+	// XR refers to.
+	Wrote bool
+
 	// TTL is the shortest of the steps' TTLs that aren't zero; zero if there is none.
 	TTL time.Duration
 

@@ -36,10 +36,11 @@ func (r *run) reference(ctx context.Context) error {
 	if len(refs) == 0 {
 		setNoRefs(next.Unstructured, r.in.Scope)
 	}
-	stored, _, err := r.applier.Apply(ctx, XRIntent(next, r.in.Scope, r.in.Resource, r.in.XR.Unstructured))
+	stored, sent, err := r.applier.Apply(ctx, XRIntent(next, r.in.Scope, r.in.Resource, r.in.XR.Unstructured))
 	if err != nil {
 		return fmt.Errorf("cannot write the references to composed resources: %w", err)
 	}
+	r.out.Wrote = r.out.Wrote || sent
 	r.out.XR = xr.New(stored, r.in.Scope == v1.ScopeLegacyCluster)
 	return nil
 }
