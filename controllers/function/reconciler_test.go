@@ -9,35 +9,44 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 )
 
-// forgotten are the functions whose connections were closed.
-type forgotten []string
+// closed are the functions whose connections were closed, and how.
+type closed []string
 
-func (f *forgotten) Forget(function string) { *f = append(*f, function) }
+func (c *closed) Forget(function string) { *c = append(*c, "forget "+function) }
+func (c *closed) Remove(function string) { *c = append(*c, "remove "+function) }
 
-func TestRevisionsLeadToTheirFunction(t *testing.T) {
+func TestConnectionsFollowFunctionsAndTheirRevisions(t *testing.T) {
 	cases := map[string]struct {
 		labels map[string]string
-		want   forgotten
+		want   closed
 	}{
-		"Owned":    {labels: map[string]string{pkgv1.LabelParentPackage: "walls"}, want: forgotten{"walls"}},
-		"Orphaned": {},
+		"Installed":   {labels: map[string]string{pkgv1.LabelParentPackage: "walls"}, want: closed{"forget walls"}},
+		"Uninstalled": {labels: map[string]string{pkgv1.LabelParentPackage: "roofs"}, want: closed{"remove roofs"}},
+		"Orphaned":    {},
 	}
+	scheme := runtime.NewScheme()
+	if err := pkgv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	walls := &pkgv1.Function{ObjectMeta: metav1.ObjectMeta{Name: "walls"}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var got forgotten
-			r := &reconciler{connections: &got}
-			revision := &pkgv1.FunctionRevision{ObjectMeta: metav1.ObjectMeta{Name: "walls-1", Labels: tc.labels}}
+			var got closed
+			r := &reconciler{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(walls).Build(), connections: &got}
+			revision := &pkgv1.FunctionRevision{ObjectMeta: metav1.ObjectMeta{Name: "a-revision", Labels: tc.labels}}
 			for _, request := range functionOf(context.Background(), revision) {
 				if _, err := r.Reconcile(context.Background(), request); err != nil {
 					t.Fatalf("Reconcile: %v", err)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("forgotten connections (-want +got):\n%s", diff)
+				t.Errorf("closed connections (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -92,15 +92,23 @@ func (c *Connections) Call(ctx context.Context, function string, req *fnv1.RunFu
 		return nil, fmt.Errorf("function %q: %w", function, err)
 	}
 
-	limited, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
-	defer cancel()
-
 	conn, probe, err := c.acquire(function, at)
 	if err != nil {
 		return nil, fmt.Errorf("function %q at %s: %w", function, at.endpoint, err)
 	}
 	defer c.release(conn)
 
+	began := time.Now()
+	resp, err := c.callOn(ctx, conn, function, at, req, probe)
+	countCall(function, began, err)
+	return resp, err
+}
+
+func (c *Connections) callOn(
+	ctx context.Context, conn *connection, function string, at target, req *fnv1.RunFunctionRequest, probe bool,
+) (*fnv1.RunFunctionResponse, error) {
+	limited, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
+	defer cancel()
 	resp, flt := conn.call(limited, req, probe)
 	switch {
 	case flt == nil:
@@ -118,6 +126,12 @@ func (c *Connections) Forget(function string) {
 	idle := c.retireLocked(function)
 	c.mu.Unlock()
 	idle.close()
+}
+
+// Remove is Forget for a function that is no longer installed.
+func (c *Connections) Remove(function string) {
+	c.Forget(function)
+	dropMetricsOf(function)
 }
 
 // Close closes all connections at once: calls in progress fail, as do later ones.

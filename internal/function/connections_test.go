@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -447,6 +448,38 @@ func TestForgetAndClose(t *testing.T) {
 	c.Close()
 	if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); !errors.Is(err, errConnectionsClosed) {
 		t.Errorf("got %v after Close, want %v", err, errConnectionsClosed)
+	}
+}
+
+func TestCallsAreCountedWhileTheFunctionIsInstalled(t *testing.T) {
+	const function = "counted"
+	s := serve(t, serverConfig{}, func(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if req.GetMeta().GetTag() == "bad" {
+			return nil, status.Error(codes.Aborted, "no")
+		}
+		return &fnv1.RunFunctionResponse{}, nil
+	})
+	i := newInstalled()
+	i.development(function, s.address)
+	c := connect(t, i, nil)
+	for _, tag := range []string{"good", "bad", "good"} {
+		_, err := c.Call(t.Context(), function, &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: tag}})
+		if (err != nil) != (tag == "bad") {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]float64{
+		"OK":      testutil.ToFloat64(calls.WithLabelValues(function, "OK")),
+		"Aborted": testutil.ToFloat64(calls.WithLabelValues(function, "Aborted")),
+	}
+	if diff := cmp.Diff(map[string]float64{"OK": 2, "Aborted": 1}, got); diff != "" {
+		t.Errorf("calls by code (-want +got):\n%s", diff)
+	}
+
+	before := testutil.CollectAndCount(calls) + testutil.CollectAndCount(callSeconds)
+	c.Remove(function)
+	if after := testutil.CollectAndCount(calls) + testutil.CollectAndCount(callSeconds); before-after != 3 {
+		t.Errorf("removing the function dropped %d series, want two of calls and one of times", before-after)
 	}
 }
 

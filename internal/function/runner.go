@@ -156,6 +156,7 @@ func (r *Runner) answer(ctx context.Context, step Step, resp *fnv1.RunFunctionRe
 	if err != nil {
 		return nil, err
 	}
+	rounds.WithLabelValues(step.Function).Observe(float64(calls))
 	return &Answer{Response: resp, Requirements: requirements, TTL: ttl, Calls: calls}, nil
 }
 

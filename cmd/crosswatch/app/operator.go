@@ -99,7 +99,7 @@ func (op *operator) setUp() error {
 	if err := composition.Setup(mgr, composition.Config{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
 		return err
 	}
-	if err := functions.Setup(mgr, functions.Config{Connections: op.connections}); err != nil {
+	if err := functions.Setup(mgr, functions.Config{Client: mgr.GetClient(), Connections: op.connections}); err != nil {
 		return err
 	}
 	if err := composite.SetupWake(mgr, composite.WakeConfig{Client: mgr.GetClient(), Engine: op.engine}); err != nil {
