@@ -36,6 +36,7 @@ func clientConfig(cfg *rest.Config) *rest.Config {
 	cfg.QPS = -1
 	cfg.RateLimiter = nil
 	cfg.UserAgent = "crosswatch"
+	cfg.Wrap(countRequests)
 	// The XRDs that are stored as v1 are deprecated there: once is enough to hear that.
 	cfg.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	return cfg
