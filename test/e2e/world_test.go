@@ -46,7 +46,7 @@ type world struct {
 	t         *testing.T
 	namespace string
 	admin     client.WithWatch
-	operators []*operator
+	operators []interface{ stop() }
 }
 
 func newWorld(t *testing.T) *world {

@@ -1,0 +1,167 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+)
+
+const (
+	// takeover is what the product promises of a standby whose leader is gone
+	// without a word, and handover of one whose leader says goodbye.
+	takeover = 20 * time.Second
+	handover = 5 * time.Second
+)
+
+// pulse remembers when a function was called, and the longest time it was not.
+type pulse struct {
+	mu      sync.Mutex
+	last    time.Time
+	longest time.Duration
+}
+
+// beat is a function that notes its calls.
+func (p *pulse) beat(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	now := time.Now()
+	p.mu.Lock()
+	if !p.last.IsZero() {
+		p.longest = max(p.longest, now.Sub(p.last))
+	}
+	p.last = now
+	p.mu.Unlock()
+	return reader(req)
+}
+
+// reset starts measuring now.
+func (p *pulse) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.longest = time.Now(), 0
+}
+
+func (p *pulse) pause() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.longest
+}
+
+// leader is who holds the operator's lease; empty if nobody does.
+func (w *world) leader() string {
+	w.t.Helper()
+	lease := &coordinationv1.Lease{}
+	err := w.admin.Get(w.t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "crosswatch-leader-election"}, lease)
+	w.must(client.IgnoreNotFound(err))
+	return ptr.Deref(lease.Spec.HolderIdentity, "")
+}
+
+// leads waits until somebody else than before holds the lease, and returns who.
+func (w *world) leads(before string) string {
+	w.t.Helper()
+	var now string
+	w.eventually("a leader", func() (bool, string) {
+		now = w.leader()
+		return now != "" && now != before, now
+	})
+	return now
+}
+
+// load changes a ConfigMap twice a second, to 1, 2, 3 and so on, until it is told
+// to stop, and then returns the last value.
+func (w *world) load(cm *configMap) (stop func() int) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	ended, last := make(chan struct{}), make(chan int, 1)
+	go func() {
+		ticker := time.NewTicker(500 * time.Millisecond)
+		defer ticker.Stop()
+		for n := 0; ; {
+			select {
+			case <-ended:
+				last <- n
+				return
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"value":"%d"}}`, n+1))
+			if err := w.admin.Patch(ctx, cm.DeepCopy(), patch); err != nil {
+				w.t.Errorf("cannot change %s: %v", cm.Name, err)
+				continue
+			}
+			n++
+		}
+	}()
+	return func() int {
+		close(ended)
+		return <-last
+	}
+}
+
+// reached is a condition for eventually: the XR shows that value or a later one.
+func (w *world) reached(xr *unstructured.Unstructured, value int) func() (bool, string) {
+	return func() (bool, string) {
+		shown := fmt.Sprint(w.field(xr, "status", "value"))
+		n, err := strconv.Atoi(shown)
+		return err == nil && n >= value, shown
+	}
+}
+
+func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
+	const xrs = 200
+	w := newWorld(t)
+	binary := buildOperator(t)
+	first := w.run(binary)
+	firstName := w.leads("")
+	second := w.run(binary)
+
+	p := &pulse{}
+	w.function("reader", p.beat)
+	kind := w.define("Available")
+	w.compose(kind, step("reader", nil))
+	cm := w.configMap("settings", nil, map[string]string{"value": "none yet"})
+	w.create(cm)
+	all := make([]*unstructured.Unstructured, 0, xrs)
+	for i := range xrs {
+		all = append(all, w.xr(kind, fmt.Sprintf("xr-%d", i), map[string]any{"settings": "settings"}))
+	}
+	w.ready(all...)
+
+	stop := w.load(cm)
+	w.eventually("changes under load", w.reached(all[0], 2))
+	p.reset()
+	first.kill()
+	secondName := w.leads(firstName)
+	w.eventually("the standby's first call", func() (bool, string) { return p.pause() > time.Second, p.pause().String() })
+	final := stop()
+	for _, xr := range all {
+		w.eventually("the last change in "+xr.GetName(), w.reached(xr, final))
+	}
+	t.Logf("time without progress after the leader was killed: %s", p.pause().Round(time.Millisecond))
+	if p.pause() > takeover {
+		t.Errorf("no progress for %s after the leader was killed, want at most %s", p.pause(), takeover)
+	}
+
+	w.run(binary)
+	p.reset()
+	second.stop()
+	w.leads(secondName)
+	update(w, cm, func(c *configMap) { c.Data["value"] = "handed over" })
+	w.eventually("a change after the hand-over", w.has(all[0], "handed over", "status", "value"))
+	t.Logf("time without progress after the leader was stopped: %s", p.pause().Round(time.Millisecond))
+	if p.pause() > handover {
+		t.Errorf("no progress for %s after the leader was stopped, want at most %s", p.pause(), handover)
+	}
+}

@@ -1,0 +1,90 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is an operator in a process of its own, as a pod runs it: unlike one
+// within the test, it can be killed.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// buildOperator builds the operator as make does.
+func buildOperator(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "crosswatch")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "../../cmd/crosswatch")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the operator: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// run runs the operator, one of several replicas, until the test ends or it is
+// stopped or killed. What it logs is shown if the test fails.
+func (w *world) run(binary string) *process {
+	w.t.Helper()
+	cfg, err := cluster.controlPlane.ServiceAccountConfig(w.t.Context(), operatorNamespace, operatorServiceAccount)
+	w.must(err)
+	dir := w.t.TempDir()
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	w.must(cluster.controlPlane.WriteKubeconfig(kubeconfig, cfg))
+	log, err := os.Create(filepath.Join(dir, "log"))
+	w.must(err)
+
+	//nolint:noctx // It ends by stop or kill, after the test's context has.
+	cmd := exec.Command(binary,
+		"--kubeconfig="+kubeconfig, "--namespace="+operatorNamespace, "--leader-elect",
+		"--status-interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	cmd.Stdout, cmd.Stderr = log, log
+	w.must(cmd.Start())
+	p := &process{t: w.t, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait() // ProcessState keeps how it ended
+		_ = log.Close()
+	}()
+	w.t.Cleanup(func() { p.showLog(log.Name()) })
+	w.operators = append(w.operators, p)
+	return p
+}
+
+// stop ends the process as a deletion of its pod does, and waits for it.
+func (p *process) stop() { p.end(syscall.SIGTERM) }
+
+// kill ends the process as the loss of its node does.
+func (p *process) kill() { p.end(syscall.SIGKILL) }
+
+func (p *process) end(signal os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("cannot end the operator: %v", err)
+	}
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		p.t.Errorf("the operator did not end within %s of %s", patience, signal)
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+func (p *process) showLog(path string) {
+	if !p.t.Failed() {
+		return
+	}
+	content, err := os.ReadFile(path)
+	p.t.Logf("log of process %d (%v):\n%s", p.cmd.Process.Pid, err, content[max(0, len(content)-4000):])
+}
