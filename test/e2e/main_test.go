@@ -40,6 +40,7 @@ type installation struct {
 	scheme       *runtime.Scheme
 	admin        client.WithWatch
 	function     certificates.Bundle // what functions serve with
+	refusals     expectedRefusals
 }
 
 var cluster *installation
@@ -72,7 +73,15 @@ func run(m *testing.M) int {
 	if err != nil {
 		return complain(err)
 	}
-	return m.Run()
+	code := m.Run()
+	refused, err := cluster.unexpectedRefusals()
+	if err != nil {
+		return complain(err)
+	}
+	for _, request := range refused {
+		code = complain(fmt.Errorf("the operator was forbidden what it does by itself: %s", request))
+	}
+	return code
 }
 
 func complain(err error) int {

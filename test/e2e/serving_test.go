@@ -95,6 +95,7 @@ func TestMetricsAreServedOverTLSToThoseWhoMayReadThem(t *testing.T) {
 
 func TestAForbiddenKindCostsItsXRsAConditionAndTheOperatorNothing(t *testing.T) {
 	w := newWorld(t)
+	w.provokesRefusals("deployments")
 	address := w.freeAddress()
 	w.operate(retryAfter(time.Hour), func(o *app.Options, _ *rest.Config) { o.HealthProbeBindAddress = address })
 	w.function("curious", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -106,7 +107,7 @@ func TestAForbiddenKindCostsItsXRsAConditionAndTheOperatorNothing(t *testing.T) 
 	kind := w.define("Curious")
 	w.compose(kind, step("curious", nil))
 	xr := w.xr(kind, "xr", nil)
-	w.fails(xr, `"curious"`, "Deployment", "deployments", "list and watch")
+	w.fails(xr, `"curious"`, "Deployment", `apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "watch"]`)
 	w.answers("http://"+address+"/readyz", "", http.StatusOK)
 
 	w.create(&rbacv1.ClusterRole{
