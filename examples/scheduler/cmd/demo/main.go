@@ -28,6 +28,7 @@ type options struct {
 	config    string
 	manifests string
 	dir       string
+	auditLog  string
 }
 
 func main() {
@@ -61,6 +62,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.config, "config", "config/demo", "kustomization that the operator's own kinds and access come from")
 	flags.StringVar(&o.manifests, "manifests", "examples/scheduler/manifests", "folder of the example's manifests")
 	flags.StringVar(&o.dir, "dir", "", "folder for data and logs, which stays afterwards; default: a temporary one that does not")
+	flags.StringVar(&o.auditLog, "audit-log", "", "file for the API server's audit log; default: none")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -107,8 +107,8 @@ func (s *stage) makeDir(o options) error {
 	return nil
 }
 
-func (s *stage) startControlPlane(options) error {
-	plane, err := controlplane.Start(s.ctx, controlplane.Config{Dir: filepath.Join(s.dir, "controlplane")})
+func (s *stage) startControlPlane(o options) error {
+	plane, err := controlplane.Start(s.ctx, controlplane.Config{Dir: filepath.Join(s.dir, "controlplane"), AuditLog: o.auditLog})
 	if err != nil {
 		return err
 	}
@@ -139,6 +139,7 @@ func (s *stage) startOperator(o options) error {
 	operator, err := start(s.operatorLog, o.operator,
 		"--kubeconfig="+kubeconfig,
 		"--namespace="+operatorNamespace,
+		"--leader-elect",
 		"--allow-development-functions",
 		"--status-interval=2s",
 		"--metrics-bind-address=0",
