@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,7 +69,7 @@ func byLabel(label string) handler.EventHandler {
 type wakeable interface {
 	Name() string
 	XRs() []*unstructured.Unstructured
-	Enqueue(xrs ...types.NamespacedName)
+	Wake(kind schema.GroupVersionKind, object types.NamespacedName, xrs ...types.NamespacedName)
 }
 
 func running(e *engine.Engine) []wakeable {
@@ -86,9 +87,12 @@ type kinds struct {
 	controllers func() []wakeable
 }
 
-// wake enqueues what pick chooses of each kind's XRs. A kind whose XRD is gone
-// has nobody to wake.
-func (k kinds) wake(ctx context.Context, pick func(*v1.CompositeResourceDefinition, []xr.XR) []types.NamespacedName) error {
+// A chooser returns, of the XRs of one kind, those to wake.
+type chooser func(*v1.CompositeResourceDefinition, []xr.XR) []types.NamespacedName
+
+// wake wakes what pick chooses of each kind's XRs, because of a change of that
+// object. A kind whose XRD is gone has nobody to wake.
+func (k kinds) wake(ctx context.Context, kind schema.GroupVersionKind, object types.NamespacedName, pick chooser) error {
 	for _, c := range k.controllers() {
 		d := &v1.CompositeResourceDefinition{}
 		err := k.client.Get(ctx, types.NamespacedName{Name: c.Name()}, d)
@@ -103,7 +107,7 @@ func (k kinds) wake(ctx context.Context, pick func(*v1.CompositeResourceDefiniti
 		for _, obj := range stored {
 			xrs = append(xrs, xr.New(obj, d.GetScope() == v1.ScopeLegacyCluster))
 		}
-		c.Enqueue(pick(d, xrs)...)
+		c.Wake(kind, object, pick(d, xrs)...)
 	}
 	return nil
 }
@@ -116,7 +120,8 @@ func (w *revisionWaker) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, w.wake(ctx, func(d *v1.CompositeResourceDefinition, xrs []xr.XR) []types.NamespacedName {
+	composition := v1.GroupVersion.WithKind(v1.KindComposition)
+	return reconcile.Result{}, w.wake(ctx, composition, req.NamespacedName, func(d *v1.CompositeResourceDefinition, xrs []xr.XR) []types.NamespacedName {
 		if len(revisions) > 0 && revisions[0].Spec.CompositeTypeRef.GroupVersionKind() != d.GetCompositeGroupVersionKind() {
 			return nil
 		}
@@ -143,7 +148,8 @@ func (w *functionWaker) Reconcile(ctx context.Context, req reconcile.Request) (r
 		return reconcile.Result{}, err
 	}
 	same := w.isSame(req.Name, server)
-	return reconcile.Result{}, w.wake(ctx, func(_ *v1.CompositeResourceDefinition, xrs []xr.XR) []types.NamespacedName {
+	function := pkgv1.GroupVersion.WithKind(pkgv1.KindFunction)
+	return reconcile.Result{}, w.wake(ctx, function, req.NamespacedName, func(_ *v1.CompositeResourceDefinition, xrs []xr.XR) []types.NamespacedName {
 		return UsersOf(xrs, using, same)
 	})
 }

@@ -34,6 +34,12 @@ func (c Cause) String() string {
 	return fmt.Sprintf("%s %s", c.Kind.Kind, name)
 }
 
+// Wake enqueues the XRs because an object changed whose kind the operator watches
+// by itself, such as a Composition.
+func (c *Controller) Wake(kind schema.GroupVersionKind, object types.NamespacedName, xrs ...types.NamespacedName) {
+	c.wake(Cause{Kind: kind, Object: object, at: time.Now()}, xrs...)
+}
+
 // wake enqueues the XRs because of an event. What an XR waits for already stays
 // its cause: the time until it runs counts from there.
 func (c *Controller) wake(cause Cause, xrs ...types.NamespacedName) {
