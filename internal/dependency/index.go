@@ -12,7 +12,9 @@ import (
 // the Tracker guards it.
 type index struct {
 	kinds  map[schema.GroupVersionKind]*kind
+	stats  []KindStats // of each kind, at kind.at: one copy of one piece is all that Stats needs the lock for
 	counts counts
+	bytes  int // what entries, holders and the runs that list them take
 }
 
 func newIndex() index {
@@ -48,18 +50,25 @@ func (e *entry) byName() bool {
 func (x *index) hold(rec *record, ref Reference, as role) *entry {
 	k, ok := x.kinds[ref.GVK]
 	if !ok {
-		k = newKind()
-		x.kinds[ref.GVK] = k
+		k = x.add(ref.GVK)
 	}
 	e := k.entry(ref)
+	if len(e.holders) == 0 {
+		x.bytes += e.bytes()
+	}
 	held := e.holders[rec]
 	if held == (uses{}) {
-		k.holders[rec]++
+		x.bytes += holderBytes
+		if k.holders[rec]++; k.holders[rec] == 1 {
+			x.bytes += holderBytes
+			x.stats[k.at].Dependants++
+		}
 	}
 	if held[as] == 0 {
 		x.counts.add(e, as, 1)
-		k.references++
+		x.stats[k.at].References++
 	}
+	x.bytes += as.bytes()
 	held[as]++
 	e.holders[rec] = held
 	return e
@@ -69,10 +78,11 @@ func (x *index) hold(rec *record, ref Reference, as role) *entry {
 func (x *index) release(rec *record, e *entry, as role) {
 	k := x.kinds[e.reference.GVK]
 	held := e.holders[rec]
+	x.bytes -= as.bytes()
 	held[as]--
 	if held[as] == 0 {
 		x.counts.add(e, as, -1)
-		k.references--
+		x.stats[k.at].References--
 	}
 	if held != (uses{}) {
 		e.holders[rec] = held
@@ -80,13 +90,34 @@ func (x *index) release(rec *record, e *entry, as role) {
 	}
 
 	delete(e.holders, rec)
+	x.bytes -= holderBytes
 	if k.holders[rec]--; k.holders[rec] == 0 {
 		delete(k.holders, rec)
+		x.bytes -= holderBytes
+		x.stats[k.at].Dependants--
 	}
 	if len(e.holders) == 0 {
 		k.remove(e)
+		x.bytes -= e.bytes()
 	}
 	if len(k.holders) == 0 {
-		delete(x.kinds, e.reference.GVK)
+		x.remove(e.reference.GVK)
 	}
+}
+
+func (x *index) add(gvk schema.GroupVersionKind) *kind {
+	k := newKind(len(x.stats))
+	x.kinds[gvk] = k
+	x.stats = append(x.stats, KindStats{GVK: gvk})
+	return k
+}
+
+// remove takes a kind out that nobody holds. The last of stats fills its place.
+func (x *index) remove(gvk schema.GroupVersionKind) {
+	at, last := x.kinds[gvk].at, len(x.stats)-1
+	x.stats[at] = x.stats[last]
+	x.kinds[x.stats[at].GVK].at = at
+	x.stats[last] = KindStats{}
+	x.stats = x.stats[:last]
+	delete(x.kinds, gvk)
 }

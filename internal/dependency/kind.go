@@ -26,7 +26,7 @@ type kind struct {
 	// holders are the records that hold any of the entries, and how many.
 	holders map[*record]int
 
-	references int // as in KindStats
+	at int // where index.stats has the kind
 }
 
 // A selector identifies a reference by labels within its kind.
@@ -46,8 +46,9 @@ type identity struct {
 	labels          map[string]string
 }
 
-func newKind() *kind {
+func newKind(at int) *kind {
 	return &kind{
+		at:        at,
 		names:     map[types.NamespacedName]*entry{},
 		selectors: map[selector]*entry{},
 		pairs:     map[scopedPair][]*entry{},

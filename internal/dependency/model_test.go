@@ -136,9 +136,7 @@ func (m *model) Stats() Stats {
 	for gvk, n := range kinds {
 		s.Kinds = append(s.Kinds, KindStats{GVK: gvk, References: n, Dependants: len(m.DependantsOfKind(gvk))})
 	}
-	slices.SortFunc(s.Kinds, func(a, b KindStats) int {
-		return cmp.Or(cmp.Compare(b.References, a.References), compareGVKs(a.GVK, b.GVK))
-	})
+	slices.SortFunc(s.Kinds, func(a, b KindStats) int { return compareGVKs(a.GVK, b.GVK) })
 	return s
 }
 

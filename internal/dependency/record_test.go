@@ -357,8 +357,8 @@ func TestStats(t *testing.T) {
 	same(t, "Stats", Stats{
 		XRs: 3, References: 5, Composed: 2, Required: 3, ByName: 3, ByLabels: 2,
 		Kinds: []KindStats{
-			{GVK: replicas, References: 3, Dependants: 2},
 			{GVK: clusters, References: 2, Dependants: 1},
+			{GVK: replicas, References: 3, Dependants: 2},
 		},
-	}, tracker.Stats())
+	}, countsOf(tracker))
 }

@@ -5,7 +5,6 @@ package dependency
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,8 +26,10 @@ type Stats struct {
 	// ByLabels includes the references that match everything of a kind.
 	ByLabels int
 
-	// Kinds that are referred to, the one with the most references first, equals
-	// by group, version and kind.
+	// Bytes is an estimate of what the tracker takes of the heap.
+	Bytes int
+
+	// Kinds that are referred to, in no particular order.
 	Kinds []KindStats
 }
 
@@ -41,33 +42,29 @@ type KindStats struct {
 }
 
 // Stats returns the present counts. Its cost grows with the number of kinds, not
-// with that of references or XRs.
+// with that of references or XRs, and it holds the lock only to copy them.
 func (t *Tracker) Stats() Stats {
-	s := t.countsAndKinds()
-	slices.SortFunc(s.Kinds, func(a, b KindStats) int {
-		return cmp.Or(cmp.Compare(b.References, a.References), compareGVKs(a.GVK, b.GVK))
-	})
-	return s
-}
+	kinds := make([]KindStats, 0, t.countKinds())
 
-func (t *Tracker) countsAndKinds() Stats {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-
 	c := t.index.counts
-	s := Stats{
+	return Stats{
 		XRs:        len(t.records),
 		References: c.byRole[composed] + c.byRole[required],
 		Composed:   c.byRole[composed],
 		Required:   c.byRole[required],
 		ByName:     c.byName,
 		ByLabels:   c.byLabels,
-		Kinds:      make([]KindStats, 0, len(t.index.kinds)),
+		Bytes:      t.bytesLocked(),
+		Kinds:      append(kinds, t.index.stats...),
 	}
-	for gvk, k := range t.index.kinds {
-		s.Kinds = append(s.Kinds, KindStats{GVK: gvk, References: k.references, Dependants: len(k.holders)})
-	}
-	return s
+}
+
+func (t *Tracker) countKinds() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.index.stats)
 }
 
 // counts are the totals over all kinds, kept with each hold and release.
