@@ -35,9 +35,11 @@ const (
 	TypeRuntimeHealthy = "RuntimeHealthy"
 	// TypeConverged says whether the dependencies of every known XR are tracked since the operator started.
 	TypeConverged = "Converged"
+	// TypeWatching says whether every kind that XRs depend on is watched, and their own kinds.
+	TypeWatching = "Watching"
 )
 
-// Reasons of Synced.
+// Reasons of Synced. Watching has the last one, too.
 const (
 	ReasonReconcileSuccess = "ReconcileSuccess"
 	ReasonReconcileError   = "ReconcileError"
@@ -76,10 +78,15 @@ const (
 	ReasonFatalError          = "FatalError"
 )
 
-// Reasons of Converged.
+// Reasons of Converged and Watching.
 const (
 	ReasonTracked  = "Tracked"
 	ReasonStarting = "Starting"
+	// ReasonNotEstablished is that of an XRD whose XRs nobody reconciles, since its kind is not served, or not by its CRD.
+	ReasonNotEstablished = "NotEstablished"
+	// ReasonWatchesActive is that of Watching where nothing is missing. Where watches only start, it is WaitingForWatch.
+	ReasonWatchesActive = "WatchesActive"
+	ReasonWatchesFailed = "WatchesFailed"
 )
 
 // IsSystemConditionType reports whether the engine alone sets conditions of that type on an XR.

@@ -52,7 +52,7 @@ type WatchCounts struct {
 	// Active is how many of these watches deliver events.
 	Active int64 `json:"active"`
 
-	// Failed is how many of these watches can't be started, or failed; each is retried.
+	// Failed is how many of these watches can't be started, or failed; each is retried. Those that only start are neither.
 	Failed int64 `json:"failed"`
 }
 
@@ -84,11 +84,19 @@ type KindStatus struct {
 	// Dependants is how many XRs hold them.
 	Dependants int64 `json:"dependants"`
 
-	// Watch is the state of the kind's watch.
+	// Watch is the state of the kind's watch; there is none while no watch is in service.
 	// +optional
 	Watch WatchState `json:"watch,omitempty"`
 
-	// Message says why the watch is not active, and what would help.
+	// Store says how much the watch keeps of each object, once it is active.
+	// +optional
+	Store string `json:"store,omitempty"`
+
+	// Objects is how many objects of the kind the watch holds, whether XRs depend on them or not.
+	// +optional
+	Objects int64 `json:"objects"`
+
+	// Message says why the watch is not active, and what would help. It ends in an ellipsis where it was too long.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -110,12 +118,23 @@ type SharedWatch struct {
 	// Controllers is how many XR controllers use the watch.
 	Controllers int64 `json:"controllers"`
 
-	// Message says why the watch is not active, and what would help.
+	// Message says why the watch is not active, and what would help. It ends in an ellipsis where it was too long.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// DependencyWatchStatusStatus is what one XR controller's tracker holds, in numbers.
+// OperatorInfo is who counts.
+type OperatorInfo struct {
+	// Version of the operator.
+	Version string `json:"version"`
+
+	// Leader is the identity of the replica that does the work: its host's name, and what makes it unique.
+	Leader string `json:"leader"`
+}
+
+// DependencyWatchStatusStatus is what one XR controller's tracker holds, in numbers. Each publication replaces it as a whole,
+// whoever has written to it, so that none of it can be from another time than LastPublishedTime.
+// +structType=atomic
 type DependencyWatchStatusStatus struct {
 	commonv1.ConditionedStatus `json:",inline"`
 
@@ -144,12 +163,30 @@ type DependencyWatchStatusStatus struct {
 	// +optional
 	KindsOmitted int64 `json:"kindsOmitted,omitempty"`
 
-	// SharedWatches are all watches there are; only in the object of all controllers together.
+	// SharedWatches are all watches there are, those that are not active first; only in the object of all controllers together.
 	// +listType=atomic
 	// +optional
 	SharedWatches []SharedWatch `json:"sharedWatches,omitempty"`
 
-	// LastPublishedTime is when this was written; what changed since is written after the status interval.
+	// SharedWatchesOmitted is how many more watches there are than SharedWatches lists.
+	// +optional
+	SharedWatchesOmitted int64 `json:"sharedWatchesOmitted,omitempty"`
+
+	// Objects is how many objects all watches hold; only in the object of all controllers together.
+	// +optional
+	Objects int64 `json:"objects,omitempty"`
+
+	// TrackerBytes is about how much memory the records of what XRs depend on take; only in the object of all controllers
+	// together. It is rounded.
+	// +optional
+	TrackerBytes int64 `json:"trackerBytes,omitempty"`
+
+	// Operator is who counted; only in the object of all controllers together.
+	// +optional
+	Operator *OperatorInfo `json:"operator,omitempty"`
+
+	// LastPublishedTime is when this was written. What changes is written after the status interval, and what does not every
+	// five minutes: an object that is much older has nobody who writes it.
 	// +optional
 	LastPublishedTime *metav1.Time `json:"lastPublishedTime,omitempty"`
 }
@@ -165,6 +202,9 @@ type DependencyWatchStatusStatus struct {
 // +kubebuilder:printcolumn:name="WATCHES",type="integer",JSONPath=".status.watches.active"
 // +kubebuilder:printcolumn:name="CONVERGED",type="string",JSONPath=".status.conditions[?(@.type=='Converged')].status"
 // +kubebuilder:printcolumn:name="PUBLISHED",type="date",JSONPath=".status.lastPublishedTime"
+// +kubebuilder:printcolumn:name="COMPOSED",type="integer",JSONPath=".status.references.composed",priority=1
+// +kubebuilder:printcolumn:name="REQUIRED",type="integer",JSONPath=".status.references.required",priority=1
+// +kubebuilder:printcolumn:name="FAILED",type="integer",JSONPath=".status.watches.failed",priority=1
 type DependencyWatchStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
