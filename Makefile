@@ -18,6 +18,9 @@ CONTROLPLANE_BUILD := hack/controlplane/build.sh
 DEMO_CONTROLPLANE  := etcd kube-apiserver kubectl
 TEST_CONTROLPLANE  := $(DEMO_CONTROLPLANE) kube-controller-manager
 
+# What bin/crosswatch --version prints.
+VERSION_VARIABLE := github.com/crosswatch-io/crosswatch/cmd/crosswatch/app.version
+
 FUZZTIME ?= 60s
 BENCH    ?= .
 SOAK     ?= 20m
@@ -34,7 +37,7 @@ help: ## Explain every target.
 
 .PHONY: build
 build: ## Build the operator: bin/crosswatch.
-	go build -trimpath -o bin/crosswatch ./cmd/crosswatch
+	go build -trimpath -ldflags "-X $(VERSION_VARIABLE)=$$(git describe --tags --always --dirty 2>/dev/null)" -o bin/crosswatch ./cmd/crosswatch
 
 .PHONY: controlplane
 controlplane: ## Put etcd, kube-apiserver, kubectl and kube-controller-manager into bin/k8s: downloaded or built, once (CONTROLPLANE=build|download).
@@ -104,7 +107,7 @@ fuzz: ## Run each fuzz target for FUZZTIME=60s.
 
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH=., with their allocations.
-	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/...
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./controllers/...
 
 ##@ Demo
 

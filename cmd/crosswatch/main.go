@@ -35,8 +35,13 @@ func run(ctx context.Context, args []string) error {
 	options := app.NewOptions()
 	flags := flag.NewFlagSet("crosswatch", flag.ExitOnError)
 	options.AddFlags(flags)
+	version := flags.Bool("version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *version {
+		fmt.Println(app.Version())
+		return nil
 	}
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("invalid flags:\n%w", err)
