@@ -21,13 +21,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-const (
-	leaseName     = "crosswatch-leader-election"
-	leaseDuration = 10 * time.Second
-	renewDeadline = 7 * time.Second
-	retryPeriod   = time.Second
-)
-
 // clientConfig returns a copy of the configuration for the operator's clients. They have no rate limit of their own: it would
 // hold an urgent write back behind any other, while the API server's priority and fairness knows which of all its clients'
 // requests can wait. What bounds our requests is that nothing is sent unless something changed.
@@ -42,24 +35,29 @@ func clientConfig(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-func newManager(cfg *rest.Config, o Options, logger logr.Logger) (ctrl.Manager, error) {
+// newManager returns a manager that works under that identity once it holds the lease, or at once if it need not.
+func newManager(cfg *rest.Config, o Options, identity string, logger logr.Logger) (ctrl.Manager, error) {
 	scheme, err := NewScheme()
 	if err != nil {
 		return nil, err
 	}
+	lock, err := newLock(cfg, o, identity)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:                        scheme,
-		Logger:                        logger,
-		Cache:                         cacheOptions(o),
-		Metrics:                       metricsOptions(o),
-		HealthProbeBindAddress:        o.HealthProbeBindAddress,
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       o.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 ptr.To(leaseDuration),
-		RenewDeadline:                 ptr.To(renewDeadline),
-		RetryPeriod:                   ptr.To(retryPeriod),
+		Scheme:                              scheme,
+		Logger:                              logger,
+		Cache:                               cacheOptions(o),
+		Metrics:                             metricsOptions(o),
+		HealthProbeBindAddress:              o.HealthProbeBindAddress,
+		LeaderElection:                      o.LeaderElect,
+		LeaderElectionID:                    leaseName, // names the lease in metrics
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       &o.LeaderElectLeaseDuration,
+		RenewDeadline:                       &o.LeaderElectRenewDeadline,
+		RetryPeriod:                         &o.LeaderElectRetryPeriod,
 		// Names of controllers are unique in an operator, and a process may run several, one after the other.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true), Logger: logger},
 	})

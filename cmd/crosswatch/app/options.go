@@ -21,12 +21,18 @@ type Options struct {
 	HealthProbeBindAddress string
 	// LeaderElect lets one of several replicas work while the others stand by.
 	LeaderElect bool
+	// LeaderElectLeaseDuration is how long a leader that is not heard of stays one. The lease counts whole seconds.
+	LeaderElectLeaseDuration time.Duration
+	// LeaderElectRenewDeadline is how long the leader tries to renew the lease before it gives up, and the process ends.
+	LeaderElectRenewDeadline time.Duration
+	// LeaderElectRetryPeriod is the time between two tries to renew or to acquire the lease.
+	LeaderElectRetryPeriod time.Duration
 
 	// SyncInterval is after what time each XR is reconciled although nothing changed.
 	SyncInterval time.Duration
 	// SweepInterval is the time between two sweeps of watches that nothing needs.
 	SweepInterval time.Duration
-	// StatusInterval is the time between two publications of DependencyWatchStatuses.
+	// StatusInterval is the least time between two publications of a DependencyWatchStatus.
 	StatusInterval time.Duration
 	// DefaultResponseTTL replaces the TTL of function responses that state none, or the function SDKs' default of 60 s.
 	DefaultResponseTTL time.Duration
@@ -58,18 +64,21 @@ const (
 // NewOptions returns the defaults.
 func NewOptions() Options {
 	return Options{
-		Namespace:               "crosswatch-system",
-		MetricsBindAddress:      "0",
-		HealthProbeBindAddress:  ":8081",
-		SyncInterval:            time.Hour,
-		SweepInterval:           time.Minute,
-		StatusInterval:          30 * time.Second,
-		DefaultResponseTTL:      4 * time.Hour,
-		MaxConcurrentReconciles: 32,
-		LogLevel:                LogLevelInfo,
-		LogFormat:               LogFormatJSON,
-		RetryBaseDelay:          time.Second,
-		RetryMaxDelay:           time.Minute,
+		Namespace:                "crosswatch-system",
+		MetricsBindAddress:       "0",
+		HealthProbeBindAddress:   ":8081",
+		LeaderElectLeaseDuration: 10 * time.Second,
+		LeaderElectRenewDeadline: 7 * time.Second,
+		LeaderElectRetryPeriod:   time.Second,
+		SyncInterval:             time.Hour,
+		SweepInterval:            time.Minute,
+		StatusInterval:           30 * time.Second,
+		DefaultResponseTTL:       4 * time.Hour,
+		MaxConcurrentReconciles:  32,
+		LogLevel:                 LogLevelInfo,
+		LogFormat:                LogFormatJSON,
+		RetryBaseDelay:           time.Second,
+		RetryMaxDelay:            time.Minute,
 	}
 }
 
@@ -83,11 +92,17 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
 		"address to serve /healthz and /readyz at; 0 serves none")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work while the others stand by")
+	fs.DurationVar(&o.LeaderElectLeaseDuration, "leader-elect-lease-duration", o.LeaderElectLeaseDuration,
+		"replace a leader that was not heard of for this time, in whole seconds")
+	fs.DurationVar(&o.LeaderElectRenewDeadline, "leader-elect-renew-deadline", o.LeaderElectRenewDeadline,
+		"end the leader if it can't renew its lease for this time, less than the lease's")
+	fs.DurationVar(&o.LeaderElectRetryPeriod, "leader-elect-retry-period", o.LeaderElectRetryPeriod,
+		"try to renew or to acquire the lease this often, several times within the renew deadline")
 	fs.DurationVar(&o.SyncInterval, "sync-interval", o.SyncInterval,
 		"reconcile each XR once in this time although nothing changed")
 	fs.DurationVar(&o.SweepInterval, "sweep-interval", o.SweepInterval, "stop watches that nothing needs any more this often")
 	fs.DurationVar(&o.StatusInterval, "status-interval", o.StatusInterval,
-		"publish DependencyWatchStatuses this often, if something changed")
+		"publish a DependencyWatchStatus at most this often, if something changed")
 	fs.DurationVar(&o.DefaultResponseTTL, "default-response-ttl", o.DefaultResponseTTL,
 		"TTL of function responses that state none, or exactly 60s, which is the function SDKs' default; 60s takes all as they are")
 	fs.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", o.MaxConcurrentReconciles,

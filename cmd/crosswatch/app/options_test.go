@@ -22,6 +22,7 @@ func TestDefaultsAreValid(t *testing.T) {
 func TestAddFlags(t *testing.T) {
 	args := []string{
 		"--kubeconfig=k", "--namespace=n", "--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect",
+		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s", "--leader-elect-retry-period=2s",
 		"--sync-interval=1m", "--sweep-interval=2m", "--status-interval=3m", "--default-response-ttl=4m",
 		"--max-concurrent-reconciles=5", "--allow-development-functions", "--log-level=debug", "--log-format=console",
 	}
@@ -33,6 +34,7 @@ func TestAddFlags(t *testing.T) {
 	}
 	want := Options{
 		Kubeconfig: "k", Namespace: "n", MetricsBindAddress: ":1", HealthProbeBindAddress: ":2", LeaderElect: true,
+		LeaderElectLeaseDuration: 30 * time.Second, LeaderElectRenewDeadline: 20 * time.Second, LeaderElectRetryPeriod: 2 * time.Second,
 		SyncInterval: time.Minute, SweepInterval: 2 * time.Minute, StatusInterval: 3 * time.Minute, DefaultResponseTTL: 4 * time.Minute,
 		MaxConcurrentReconciles: 5, AllowDevelopmentFunctions: true, LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
 		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay,
@@ -61,6 +63,31 @@ func TestValidate(t *testing.T) {
 		"BadPort":   {change: func(o *Options) { o.HealthProbeBindAddress = ":http" }, want: []string{"--health-probe-bind-address"}},
 		"Workers":   {change: func(o *Options) { o.MaxConcurrentReconciles = 0 }, want: []string{"--max-concurrent-reconciles"}},
 		"Retries":   {change: func(o *Options) { o.RetryMaxDelay = 0 }, want: []string{"retry delays"}},
+		"ShortLease": {
+			change: func(o *Options) {
+				o.LeaderElectLeaseDuration, o.LeaderElectRenewDeadline, o.LeaderElectRetryPeriod = 2*time.Second, time.Second, 500*time.Millisecond
+			},
+		},
+		"LeaseOfMilliseconds": {
+			change: func(o *Options) { o.LeaderElectLeaseDuration = 10500 * time.Millisecond },
+			want:   []string{"--leader-elect-lease-duration"},
+		},
+		"RenewedTooLate": {
+			change: func(o *Options) { o.LeaderElectRenewDeadline = o.LeaderElectLeaseDuration },
+			want:   []string{"--leader-elect-renew-deadline"},
+		},
+		"RetriedTooLate": {
+			change: func(o *Options) { o.LeaderElectRetryPeriod = 6 * time.Second },
+			want:   []string{"--leader-elect-retry-period"},
+		},
+		"NoLease": {
+			change: func(o *Options) {
+				o.LeaderElectLeaseDuration, o.LeaderElectRenewDeadline, o.LeaderElectRetryPeriod = 0, 0, 0
+			},
+			want: []string{
+				"--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--leader-elect-retry-period", "--leader-elect-retry-period",
+			},
+		},
 		"All": {
 			change: func(o *Options) {
 				o.SyncInterval, o.SweepInterval, o.StatusInterval, o.DefaultResponseTTL = 0, -1, time.Nanosecond, 0

@@ -29,7 +29,11 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	ctx = logr.NewContext(ctx, logger)
 
-	mgr, err := newManager(clientConfig(cfg), o, logger)
+	identity, err := newIdentity()
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(clientConfig(cfg), o, identity, logger)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/leaderelection"
 )
 
 // minInterval keeps a typing error, such as 30 instead of 30s, from becoming a busy loop.
@@ -24,6 +25,7 @@ func (o *Options) Validate() error {
 		o.validateNamespace(),
 		validateAddress("--metrics-bind-address", o.MetricsBindAddress),
 		validateAddress("--health-probe-bind-address", o.HealthProbeBindAddress),
+		o.validateLease(),
 		validateInterval("--sync-interval", o.SyncInterval),
 		validateInterval("--sweep-interval", o.SweepInterval),
 		validateInterval("--status-interval", o.StatusInterval),
@@ -40,6 +42,24 @@ func (o *Options) validateNamespace() error {
 		return fmt.Errorf("--namespace: %q is no name of a namespace: %s", o.Namespace, strings.Join(faults, ", "))
 	}
 	return nil
+}
+
+// validateLease holds the times apart as the election demands: a leader that can't renew must give up before it is replaced, and
+// try more than once before it gives up.
+func (o *Options) validateLease() error {
+	lease, renew, retry := o.LeaderElectLeaseDuration, o.LeaderElectRenewDeadline, o.LeaderElectRetryPeriod
+	var faults []error
+	if lease < time.Second || lease%time.Second != 0 {
+		faults = append(faults, fmt.Errorf("--leader-elect-lease-duration: must be whole seconds, at least one, not %s", lease))
+	}
+	if renew >= lease {
+		faults = append(faults, fmt.Errorf("--leader-elect-renew-deadline: must be less than the lease duration of %s, not %s", lease, renew))
+	}
+	if longest := time.Duration(leaderelection.JitterFactor * float64(retry)); longest >= renew {
+		faults = append(faults, fmt.Errorf("--leader-elect-retry-period: %g times of it must be less than the renew deadline of %s, not %s",
+			leaderelection.JitterFactor, renew, longest))
+	}
+	return errors.Join(append(faults, validateInterval("--leader-elect-retry-period", retry))...)
 }
 
 func (o *Options) validateConcurrency() error {
