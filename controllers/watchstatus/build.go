@@ -5,11 +5,13 @@ package watchstatus
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 	"github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
@@ -18,37 +20,53 @@ import (
 // maxListed is how many kinds, and how many shared watches, an object lists: with thousands of them it stays small.
 const maxListed = 100
 
-// Facts are what is known of one XR controller.
-type Facts struct {
-	// XRD is the name of the definition.
-	XRD string
-	// Kind of the XRs.
-	Kind schema.GroupVersionKind
-	// Synced is whether all XRs are known, which they are not while the controller or its watch starts.
-	Synced bool
-	// Known is how many XRs there are, and Settled of how many of them it is known what they depend on.
-	Known, Settled int
-	// Stats of the controller's tracker.
-	Stats dependency.Stats
+// watchesByKind are the watches in service.
+type watchesByKind map[schema.GroupVersionKind]*engine.WatchInfo
+
+func byKindOf(watches []engine.WatchInfo) watchesByKind {
+	byKind := make(watchesByKind, len(watches))
+	for i := range watches {
+		byKind[watches[i].GVK] = &watches[i]
+	}
+	return byKind
 }
 
-func (f Facts) isConverged() bool { return f.Synced && f.Settled >= f.Known }
+func (b watchesByKind) isActive(gvk schema.GroupVersionKind) bool {
+	w := b[gvk]
+	return w != nil && w.State == engine.Active
+}
 
-// StatusOf returns the status of one XR controller, given the watches in service. It has neither conditions nor a time.
-func StatusOf(f Facts, watches []engine.WatchInfo) v1alpha1.DependencyWatchStatusStatus {
-	status := summarise([]Facts{f}, watches)
+// statusOf returns the status of one XR controller. Its conditions are not dated, and it has no time.
+func statusOf(f Facts, byKind watchesByKind) v1alpha1.DependencyWatchStatusStatus {
+	all := []Facts{f}
+	status, missing := summarise(all, byKind)
+	addOwn(missing, all, byKind)
 	status.CompositeType = new(v1.TypeReferenceTo(f.Kind))
+	status.Conditions = []commonv1.Condition{convergedOf(f), watchingOf(missing)}
 	return status
 }
 
-// ClusterStatusOf returns the status of all XR controllers together. It has neither conditions nor a time.
-func ClusterStatusOf(all []Facts, watches []engine.WatchInfo) v1alpha1.DependencyWatchStatusStatus {
-	status := summarise(all, watches)
-	status.SharedWatches = sharedWatches(watches)
+// clusterStatusOf returns the status of all XR controllers together. Its conditions are not dated, and it has no time.
+func clusterStatusOf(v view, operator v1alpha1.OperatorInfo) v1alpha1.DependencyWatchStatusStatus {
+	status, missing := summarise(v.facts, v.byKind)
+	addOwn(missing, v.facts, v.byKind)
+	status.Conditions = []commonv1.Condition{clusterConvergedOf(v.facts), watchingOf(missing)}
+	status.Operator = &operator
+	status.SharedWatches = sharedWatches(v.watches)
+	status.SharedWatchesOmitted = int64(len(v.watches) - len(status.SharedWatches))
+	for _, w := range v.watches {
+		status.Objects += int64(w.Objects)
+	}
+	bytes := 0
+	for _, f := range v.facts {
+		bytes += f.Stats.Bytes
+	}
+	status.TrackerBytes = int64(rounded(bytes))
 	return status
 }
 
-func summarise(all []Facts, watches []engine.WatchInfo) v1alpha1.DependencyWatchStatusStatus {
+// summarise adds up what the trackers hold. It returns also the kinds they refer to that are not watched.
+func summarise(all []Facts, byKind watchesByKind) (v1alpha1.DependencyWatchStatusStatus, map[schema.GroupVersionKind]unwatched) {
 	var status v1alpha1.DependencyWatchStatusStatus
 	for _, f := range all {
 		status.Composites.Known += int64(f.Known)
@@ -61,35 +79,37 @@ func summarise(all []Facts, watches []engine.WatchInfo) v1alpha1.DependencyWatch
 	}
 
 	kinds := kindsOf(all)
-	byKind := make(map[schema.GroupVersionKind]engine.WatchInfo, len(watches))
-	for _, w := range watches {
-		byKind[w.GVK] = w
-	}
+	missing := map[schema.GroupVersionKind]unwatched{}
 	status.Watches.Wanted = int64(len(kinds))
 	for _, k := range kinds {
-		count(&status.Watches, byKind[k.GVK].State)
+		w := byKind[k.GVK]
+		if w != nil && w.State == engine.Active {
+			status.Watches.Active++
+			continue
+		}
+		u := notWatched(k.GVK, w)
+		if u.reason == commonv1.ReasonWatchesFailed {
+			status.Watches.Failed++
+		}
+		missing[k.GVK] = u
 	}
-	listed := kinds[:min(len(kinds), maxListed)]
+
+	listed := first(maxListed, kinds, func(a, b dependency.KindStats) int {
+		return cmp.Or(cmp.Compare(b.References, a.References), compareKinds(a.GVK, b.GVK))
+	})
 	status.KindsOmitted = int64(len(kinds) - len(listed))
+	status.Kinds = make([]v1alpha1.KindStatus, 0, len(listed))
 	for _, k := range listed {
 		status.Kinds = append(status.Kinds, kindStatus(k, byKind[k.GVK]))
 	}
-	return status
+	return status, missing
 }
 
-func count(counts *v1alpha1.WatchCounts, state engine.State) {
-	switch state {
-	case engine.Active:
-		counts.Active++
-	case engine.Forbidden, engine.NotFound, engine.Unwatchable, engine.Failed:
-		counts.Failed++
-	default: // it starts or stops
-	}
-}
-
-// kindsOf returns the kinds that any of the trackers refers to, those with most references first, equals in the order of their
-// names.
+// kindsOf returns the kinds that any of the trackers refers to, in no particular order.
 func kindsOf(all []Facts) []dependency.KindStats {
+	if len(all) == 1 {
+		return all[0].Stats.Kinds
+	}
 	totals := map[schema.GroupVersionKind]dependency.KindStats{}
 	for _, f := range all {
 		for _, k := range f.Stats.Kinds {
@@ -100,45 +120,41 @@ func kindsOf(all []Facts) []dependency.KindStats {
 			totals[k.GVK] = total
 		}
 	}
-	kinds := make([]dependency.KindStats, 0, len(totals))
-	for _, k := range totals {
-		kinds = append(kinds, k)
-	}
-	slices.SortFunc(kinds, func(a, b dependency.KindStats) int {
-		return cmp.Or(cmp.Compare(b.References, a.References), compareKinds(a.GVK, b.GVK))
-	})
-	return kinds
+	return slices.Collect(maps.Values(totals))
 }
 
-func kindStatus(k dependency.KindStats, watch engine.WatchInfo) v1alpha1.KindStatus {
+func kindStatus(k dependency.KindStats, w *engine.WatchInfo) v1alpha1.KindStatus {
 	apiVersion, kind := k.GVK.ToAPIVersionAndKind()
-	return v1alpha1.KindStatus{
-		APIVersion: apiVersion,
-		Kind:       kind,
+	status := v1alpha1.KindStatus{
+		APIVersion: clip(apiVersion, maxAPIVersion),
+		Kind:       clip(kind, maxKind),
 		References: int64(k.References),
 		Dependants: int64(k.Dependants),
-		Watch:      v1alpha1.WatchState(watch.State),
-		Message:    watch.Message,
 	}
+	if w != nil {
+		status.Watch = v1alpha1.WatchState(w.State)
+		status.Store = string(w.Store)
+		status.Objects = int64(w.Objects)
+		status.Message = clip(w.Message, maxMessage)
+	}
+	return status
 }
 
-// sharedWatches lists the watches that fail first: of too many, these are the ones to see.
+// sharedWatches lists the watches that are not active first: of too many, these are the ones to see.
 func sharedWatches(watches []engine.WatchInfo) []v1alpha1.SharedWatch {
-	sorted := slices.Clone(watches)
-	slices.SortFunc(sorted, func(a, b engine.WatchInfo) int {
+	listed := first(maxListed, watches, func(a, b engine.WatchInfo) int {
 		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), compareKinds(a.GVK, b.GVK))
 	})
-	sorted = sorted[:min(len(sorted), maxListed)]
-	shared := make([]v1alpha1.SharedWatch, 0, len(sorted))
-	for _, w := range sorted {
+	shared := make([]v1alpha1.SharedWatch, 0, len(listed))
+	for _, w := range listed {
 		apiVersion, kind := w.GVK.ToAPIVersionAndKind()
 		shared = append(shared, v1alpha1.SharedWatch{
-			APIVersion:  apiVersion,
-			Kind:        kind,
+			APIVersion:  clip(apiVersion, maxAPIVersion),
+			Kind:        clip(kind, maxKind),
 			State:       v1alpha1.WatchState(w.State),
 			Objects:     int64(w.Objects),
 			Controllers: int64(len(w.Controllers)),
-			Message:     w.Message,
+			Message:     clip(w.Message, maxMessage),
 		})
 	}
 	return shared
@@ -153,4 +169,29 @@ func rank(state engine.State) int {
 
 func compareKinds(a, b schema.GroupVersionKind) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
+}
+
+// first returns the first n of all in sorted order. Sorting all of thousands to show a hundred would take most of the time that a
+// status does.
+func first[T any](n int, all []T, compare func(a, b T) int) []T {
+	sorted := make([]T, 0, min(n, len(all))+1)
+	for _, x := range all {
+		if len(sorted) == n && compare(sorted[n-1], x) <= 0 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(sorted, x, compare)
+		sorted = slices.Insert(sorted, i, x)
+		sorted = sorted[:min(n, len(sorted))]
+	}
+	return sorted
+}
+
+// rounded returns the number to within 4%, or 2 KiB. The estimate of memory changes by a few bytes with each name that an XR composes under,
+// when nothing that is shown has changed: that is no reason to write.
+func rounded(bytes int) int {
+	unit := 4 << 10
+	for bytes >= 32*unit {
+		unit *= 2
+	}
+	return (bytes + unit/2) / unit * unit
 }

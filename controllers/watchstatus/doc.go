@@ -4,7 +4,11 @@
 // Package watchstatus publishes, for people to read, what XRs depend on: a DependencyWatchStatus for each XR kind, and one for
 // all of them together.
 //
-// The content is built from counts that the trackers and the engine keep anyway (build.go, pure functions). The publisher
-// compares it, once an interval, with what is published, and writes what differs: a system in which nothing changes is not
-// written to, and one in which much does no more often. Nothing reads these objects back but that comparison.
+// The content is built from counts that the trackers and the engine keep anyway (facts.go, build.go, conditions.go). The publisher
+// compares it, once an interval, with what is published, and writes what differs: a system in which nothing changes is written to
+// by a heartbeat only, and one in which much does no more often than the interval allows, whoever leads (publisher.go). Counts are
+// content, also those that change all the time: a number that is shown is at most an interval old.
+//
+// Nothing reads these objects back but that comparison. What is ours of them is the reference to the XRD and the status as a
+// whole: a foreign hand in it is undone by the next publication. Everything else is left alone (write.go).
 package watchstatus

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,44 +23,81 @@ import (
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	"github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
 
 // +kubebuilder:rbac:groups=crosswatch.io,resources=dependencywatchstatuses,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=crosswatch.io,resources=dependencywatchstatuses/status,verbs=get;update;patch
 
+const (
+	// heartbeat is after what time an object is written although nothing changed, so that one that is older has nobody who
+	// writes it.
+	heartbeat = 5 * time.Minute
+	// jitter is by what part an interval may be longer, so that objects that were written together, and replicas that were
+	// started together, drift apart.
+	jitter = 0.1
+	// roundsPerInterval bounds how often what is common to all objects is looked up, however many of them there are.
+	roundsPerInterval = 10
+)
+
+// Engine knows the XR controllers, each named after its XRD, and the watches in service.
+type Engine interface {
+	Controllers() []*engine.Controller
+	Watches() []engine.WatchInfo
+}
+
 // Config is what a Publisher works with. All of it is required.
 type Config struct {
-	// Client reads XRDs and DependencyWatchStatuses from the cache, and writes the latter.
+	// Client reads XRDs, the metadata of CRDs and DependencyWatchStatuses from the cache, and writes the latter.
 	Client client.Client
 	Engine Engine
-	// Interval between two publications.
+	// Operator is who publishes.
+	Operator v1alpha1.OperatorInfo
+	// Interval is the least time between two publications of an object.
 	Interval time.Duration
-	Clock    clock.WithTicker
+	Clock    clock.Clock
 	Log      logr.Logger
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Client == nil:
+		return errors.New("cannot publish dependency watch statuses without a client")
+	case c.Engine == nil:
+		return errors.New("cannot publish dependency watch statuses without an engine")
+	case c.Operator.Version == "" || c.Operator.Leader == "":
+		return errors.New("cannot publish dependency watch statuses without a version and an identity")
+	case c.Interval <= 0:
+		return errors.New("cannot publish dependency watch statuses without an interval")
+	case c.Clock == nil:
+		return errors.New("cannot publish dependency watch statuses without a clock")
+	}
+	return nil
 }
 
 // Publisher keeps the DependencyWatchStatuses up to date, on the leader only.
 type Publisher struct {
 	client   client.Client
 	engine   Engine
+	operator v1alpha1.OperatorInfo
 	interval time.Duration
-	clock    clock.WithTicker
+	clock    clock.Clock
 	log      logr.Logger
+
+	// due is when each object is looked at next, by name: at least an interval after the last time, so that it is never written
+	// more often. Only one goroutine, that of Start, uses it.
+	due map[string]time.Time
 }
 
 // NewPublisher returns a Publisher that publishes once it is started.
 func NewPublisher(c Config) (*Publisher, error) {
-	switch {
-	case c.Client == nil:
-		return nil, errors.New("cannot publish dependency watch statuses without a client")
-	case c.Engine == nil:
-		return nil, errors.New("cannot publish dependency watch statuses without an engine")
-	case c.Interval <= 0:
-		return nil, errors.New("cannot publish dependency watch statuses without an interval")
-	case c.Clock == nil:
-		return nil, errors.New("cannot publish dependency watch statuses without a clock")
+	if err := c.validate(); err != nil {
+		return nil, err
 	}
-	return &Publisher{client: c.Client, engine: c.Engine, interval: c.Interval, clock: c.Clock, log: c.Log}, nil
+	return &Publisher{
+		client: c.Client, engine: c.Engine, operator: c.Operator, interval: c.Interval, clock: c.Clock, log: c.Log,
+		due: map[string]time.Time{},
+	}, nil
 }
 
 // Setup adds a Publisher to the manager.
@@ -75,47 +115,123 @@ func Setup(mgr ctrl.Manager, c Config) error {
 // NeedLeaderElection is true: only the leader's trackers know what XRs depend on.
 func (p *Publisher) NeedLeaderElection() bool { return true }
 
-// Start publishes at once, then after each interval, until the context ends. What fails is tried again the next time.
+// Start publishes each object when it is due, until the context ends. What fails is tried again when it is due the next time.
 func (p *Publisher) Start(ctx context.Context) error {
-	ticker := p.clock.NewTicker(p.interval)
-	defer ticker.Stop()
 	for {
 		if err := p.Publish(ctx); err != nil && ctx.Err() == nil {
 			p.log.Error(err, "Cannot publish dependency watch statuses")
 		}
+		timer := p.clock.NewTimer(p.pause())
 		select {
-		case <-ticker.C():
+		case <-timer.C():
 		case <-ctx.Done():
+			timer.Stop()
 			return nil
 		}
 	}
 }
 
-// Publish brings every DependencyWatchStatus up to date, each on its own, and deletes those of XRDs that have no XR controller
-// any more.
-func (p *Publisher) Publish(ctx context.Context) error {
-	xrds := &v1.CompositeResourceDefinitionList{}
-	if err := p.client.List(ctx, xrds); err != nil {
-		return fmt.Errorf("cannot list XRDs: %w", err)
+// pause is the time until the next object is due.
+func (p *Publisher) pause() time.Duration {
+	pause := p.interval
+	for _, due := range p.due {
+		pause = min(pause, due.Sub(p.clock.Now()))
 	}
-	published := &v1alpha1.DependencyWatchStatusList{}
-	if err := p.client.List(ctx, published); err != nil {
-		return fmt.Errorf("cannot list DependencyWatchStatuses: %w", err)
-	}
-	slices.SortFunc(xrds.Items, func(a, b v1.CompositeResourceDefinition) int { return cmp.Compare(a.Name, b.Name) })
-	present := make(map[string]*v1alpha1.DependencyWatchStatus, len(published.Items))
-	for i := range published.Items {
-		present[published.Items[i].Name] = &published.Items[i]
-	}
+	return max(pause, p.interval/roundsPerInterval)
+}
 
-	var failed []error
-	for _, w := range p.wanted(xrds.Items) {
-		failed = append(failed, p.write(ctx, w, present[w.name]))
-		delete(present, w.name)
+// Publish brings every DependencyWatchStatus up to date that is due, each on its own, and deletes those of XRDs that are gone. It
+// must not be called concurrently.
+func (p *Publisher) Publish(ctx context.Context) error {
+	xrds, err := p.definitions(ctx)
+	if err != nil {
+		return err
 	}
-	for name, stale := range present {
+	published, err := p.published(ctx)
+	if err != nil {
+		return err
+	}
+	p.schedule(xrds, published)
+	failed := []error{p.deleteStale(ctx, published)}
+
+	wanted, err := p.wanted(ctx, xrds)
+	failed = append(failed, err)
+	for _, w := range wanted {
+		failed = append(failed, p.write(ctx, w, published[w.name]))
+		p.due[w.name] = p.clock.Now().Add(wait.Jitter(p.interval, jitter))
+	}
+	return errors.Join(failed...)
+}
+
+// definitions returns all XRDs in the order of their names. They belong to the cache and must not be changed.
+func (p *Publisher) definitions(ctx context.Context) ([]*v1.CompositeResourceDefinition, error) {
+	list := &v1.CompositeResourceDefinitionList{}
+	if err := p.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list XRDs: %w", err)
+	}
+	xrds := make([]*v1.CompositeResourceDefinition, len(list.Items))
+	for i := range list.Items {
+		xrds[i] = &list.Items[i]
+	}
+	slices.SortFunc(xrds, func(a, b *v1.CompositeResourceDefinition) int { return cmp.Compare(a.Name, b.Name) })
+	return xrds, nil
+}
+
+// published returns what is published by name. It belongs to the cache and must not be changed.
+func (p *Publisher) published(ctx context.Context) (map[string]*v1alpha1.DependencyWatchStatus, error) {
+	list := &v1alpha1.DependencyWatchStatusList{}
+	if err := p.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list DependencyWatchStatuses: %w", err)
+	}
+	published := make(map[string]*v1alpha1.DependencyWatchStatus, len(list.Items))
+	for i := range list.Items {
+		published[list.Items[i].Name] = &list.Items[i]
+	}
+	return published, nil
+}
+
+// schedule adds the objects that there have to be to those that are looked at, and drops all others.
+func (p *Publisher) schedule(xrds []*v1.CompositeResourceDefinition, published map[string]*v1alpha1.DependencyWatchStatus) {
+	due := make(map[string]time.Time, len(xrds)+1)
+	add := func(name string) {
+		at, ok := p.due[name]
+		if !ok {
+			at = p.firstDue(published[name])
+		}
+		due[name] = at
+	}
+	add(v1alpha1.NameCluster)
+	for _, xrd := range xrds {
+		add(xrd.Name)
+	}
+	p.due = due
+}
+
+// firstDue is when an object is due that this process has not written: an interval after whoever else wrote it. The API keeps
+// whole seconds of that time, and the clock that it was taken from may be ahead of ours.
+func (p *Publisher) firstDue(published *v1alpha1.DependencyWatchStatus) time.Time {
+	now := p.clock.Now()
+	if published == nil || published.Status.LastPublishedTime == nil {
+		return now
+	}
+	written := published.Status.LastPublishedTime.Add(time.Second)
+	if written.After(now) {
+		written = now
+	}
+	return written.Add(p.interval)
+}
+
+func (p *Publisher) isDue(name string) bool { return !p.due[name].After(p.clock.Now()) }
+
+// deleteStale deletes the objects that nothing schedules, being those of no XRD.
+func (p *Publisher) deleteStale(ctx context.Context, published map[string]*v1alpha1.DependencyWatchStatus) error {
+	var failed []error
+	for name, stale := range published {
+		if _, ok := p.due[name]; ok || stale.DeletionTimestamp != nil {
+			continue
+		}
 		if err := p.client.Delete(ctx, stale, client.Preconditions{UID: ptr.To(stale.UID)}); client.IgnoreNotFound(err) != nil {
-			failed = append(failed, fmt.Errorf("cannot delete DependencyWatchStatus %q: %w", name, err))
+			failed = append(failed, fmt.Errorf("cannot delete DependencyWatchStatus %q, whose XRD is gone: %w", name, err))
 		}
 	}
 	return errors.Join(failed...)
@@ -124,27 +240,50 @@ func (p *Publisher) Publish(ctx context.Context) error {
 // publication is what one DependencyWatchStatus should be.
 type publication struct {
 	name   string
-	owners []metav1.OwnerReference
+	owner  *metav1.OwnerReference // nil if it has none
 	status v1alpha1.DependencyWatchStatusStatus
-	facts  []Facts
 }
 
-func (p *Publisher) wanted(xrds []v1.CompositeResourceDefinition) []publication {
-	watches := p.engine.Watches()
-	all := factsOf(xrds, p.engine.Controllers(), watches)
-	owners := make(map[string]metav1.OwnerReference, len(xrds))
-	for i := range xrds {
-		owners[xrds[i].Name] = *metav1.NewControllerRef(&xrds[i], v1.GroupVersion.WithKind(v1.KindCompositeResourceDefinition))
+// wanted returns what the objects that are due should be. That of all controllers together takes a look at each of them.
+func (p *Publisher) wanted(ctx context.Context, xrds []*v1.CompositeResourceDefinition) ([]publication, error) {
+	due := slices.DeleteFunc(slices.Clone(xrds), func(xrd *v1.CompositeResourceDefinition) bool { return !p.isDue(xrd.Name) })
+	clusterDue := p.isDue(v1alpha1.NameCluster)
+	if len(due) == 0 && !clusterDue {
+		return nil, nil
+	}
+	seen := due
+	if clusterDue {
+		seen = xrds
+	}
+	v, err := look(seen, p.engine.Controllers(), p.engine.Watches, p.hasCRD(ctx))
+	if err != nil {
+		return nil, err
 	}
 
-	wanted := make([]publication, 0, len(all)+1)
-	for _, f := range all {
-		wanted = append(wanted, publication{
-			name:   f.XRD,
-			owners: []metav1.OwnerReference{owners[f.XRD]},
-			status: StatusOf(f, watches),
-			facts:  []Facts{f},
-		})
+	wanted := make([]publication, 0, len(due)+1)
+	for i, xrd := range seen {
+		if p.isDue(xrd.Name) {
+			owner := metav1.NewControllerRef(xrd, v1.GroupVersion.WithKind(v1.KindCompositeResourceDefinition))
+			wanted = append(wanted, publication{name: xrd.Name, owner: owner, status: statusOf(v.facts[i], v.byKind)})
+		}
 	}
-	return append(wanted, publication{name: v1alpha1.NameCluster, status: ClusterStatusOf(all, watches), facts: all})
+	if clusterDue {
+		wanted = append(wanted, publication{name: v1alpha1.NameCluster, status: clusterStatusOf(v, p.operator)})
+	}
+	return wanted, nil
+}
+
+func (p *Publisher) hasCRD(ctx context.Context) func(*v1.CompositeResourceDefinition) (bool, error) {
+	return func(xrd *v1.CompositeResourceDefinition) (bool, error) {
+		crd := &metav1.PartialObjectMetadata{}
+		crd.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		err := p.client.Get(ctx, client.ObjectKey{Name: xrd.Name}, crd)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("cannot get CRD %q: %w", xrd.Name, err)
+		}
+		return metav1.IsControlledBy(crd, xrd), nil
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	"github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/controllers/composite"
 	"github.com/crosswatch-io/crosswatch/controllers/composition"
 	"github.com/crosswatch-io/crosswatch/controllers/definition"
@@ -27,6 +28,7 @@ import (
 // operator holds what the controllers share.
 type operator struct {
 	options     Options
+	identity    string
 	mgr         ctrl.Manager
 	clients     clients
 	engine      *engine.Engine
@@ -34,7 +36,7 @@ type operator struct {
 	runner      *function.Runner
 }
 
-func newOperator(mgr ctrl.Manager, o Options) (*operator, error) {
+func newOperator(mgr ctrl.Manager, o Options, identity string) (*operator, error) {
 	c, err := newClients(mgr)
 	if err != nil {
 		return nil, err
@@ -53,6 +55,7 @@ func newOperator(mgr ctrl.Manager, o Options) (*operator, error) {
 	}
 	return &operator{
 		options:     o,
+		identity:    identity,
 		mgr:         mgr,
 		clients:     c,
 		connections: connections,
@@ -108,6 +111,7 @@ func (op *operator) setUp() error {
 	return watchstatus.Setup(mgr, watchstatus.Config{
 		Client:   mgr.GetClient(),
 		Engine:   op.engine,
+		Operator: v1alpha1.OperatorInfo{Version: Version(), Leader: op.identity},
 		Interval: op.options.StatusInterval,
 		Clock:    clock.RealClock{},
 		Log:      mgr.GetLogger().WithName("watchstatus"),

@@ -112,19 +112,41 @@ func TestRun(t *testing.T) {
 		goleak.IgnoreCurrent(),
 		// The watch of a metadata informer that stops with an event on its way waits for ever: a fault of the client library.
 		goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
-		// The event that leadership was given up goes out last of all; its connection is idle, and closes in time.
-		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
 	}
 	// The second has to make do with what the first left, in the process and in the cluster.
 	for _, operator := range []string{"First", "Second"} {
 		t.Run(operator, func(t *testing.T) {
 			stop := o.run(t, options)
-			defer stop()
-			o.lifecycle(t)
-			o.mend(t)
+			func() {
+				defer stop()
+				o.leads(t)
+				o.lifecycle(t)
+				o.mend(t)
+			}()
+			o.expect(t, "", holder...) // whoever stands by need not wait for the lease to expire
 		})
 	}
 	goleak.VerifyNone(t, leaks...)
+}
+
+var holder = []string{"get", "lease", "-n", "crosswatch-system", leaseName, "-o", "jsonpath={.spec.holderIdentity}"}
+
+// leads waits until the operator holds the lease, and says so under the same name.
+func (o *operatorTest) leads(t *testing.T) {
+	t.Helper()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var identity string
+	held := func(ctx context.Context) (bool, error) {
+		identity, err = o.plane.Kubectl(ctx, holder...)
+		return err == nil && strings.HasPrefix(identity, host+"_"), nil
+	}
+	if wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, eventually, true, held) != nil {
+		t.Fatalf("nobody of host %q holds the lease, but %q, error %v", host, identity, err)
+	}
+	o.expect(t, Version()+" "+identity, "get", "dws", "cluster", "-o", "jsonpath={.status.operator.version} {.status.operator.leader}")
 }
 
 // lifecycle defines an XR kind, uses it, and deletes it.
