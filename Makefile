@@ -7,7 +7,7 @@ SHELL := /usr/bin/env bash
 
 # Tools run from the modules that pin them; Go builds each once and keeps it in its cache.
 CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
-KUSTOMIZE      := go tool -modfile=hack/tools/go.mod kustomize
+KUSTOMIZE      := go tool -modfile=$(CURDIR)/hack/tools/go.mod kustomize
 GOTESTSUM      := go tool -modfile=hack/tools/go.mod gotestsum --format pkgname
 GOLANGCI_LINT  := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
 KUBECTL        ?= kubectl
@@ -18,8 +18,15 @@ CONTROLPLANE_BUILD := hack/controlplane/build.sh
 DEMO_CONTROLPLANE  := etcd kube-apiserver kubectl
 TEST_CONTROLPLANE  := $(DEMO_CONTROLPLANE) kube-controller-manager
 
-# What bin/crosswatch --version prints.
-VERSION_VARIABLE := github.com/crosswatch-io/crosswatch/cmd/crosswatch/app.version
+# What crosswatch --version prints.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS  = -X github.com/crosswatch-io/crosswatch/cmd/crosswatch/app.version=$(VERSION)
+
+# The image of the operator: the one that config/manager names, unless IMG names another.
+CONFIG_IMG := $(shell awk '/newName:/ { name = $$2 } /newTag:/ { print name ":" $$2 }' config/manager/kustomization.yaml)
+IMG        ?= $(CONFIG_IMG)
+PLATFORMS  ?= linux/$(shell go env GOARCH)
+CONFIG     ?= config/default
 
 FUZZTIME ?= 60s
 BENCH    ?= .
@@ -37,7 +44,19 @@ help: ## Explain every target.
 
 .PHONY: build
 build: ## Build the operator: bin/crosswatch.
-	go build -trimpath -ldflags "-X $(VERSION_VARIABLE)=$$(git describe --tags --always --dirty 2>/dev/null)" -o bin/crosswatch ./cmd/crosswatch
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/crosswatch ./cmd/crosswatch
+
+.PHONY: image
+image: ## Build the image IMG for PLATFORMS=linux/amd64,linux/arm64 (this machine's alone by default) into dist/image, without an engine.
+	go -C hack/image run . --source=$(CURDIR) --output=$(CURDIR)/dist --tag=$(IMG) --platforms=$(PLATFORMS) \
+		--ldflags='$(LDFLAGS)' --revision=$$(git rev-parse HEAD) --created=$$(git log -1 --format=%ct)
+
+.PHONY: build-installer
+build-installer: ## Write what CONFIG=config/default installs, with the image IMG, into dist/install.yaml.
+	mkdir -p dist/installer
+	printf 'resources: [../../%s]\n' '$(CONFIG)' >dist/installer/kustomization.yaml
+	cd dist/installer && $(KUSTOMIZE) edit set image $(firstword $(subst :, ,$(CONFIG_IMG)))=$(IMG)
+	$(KUSTOMIZE) build dist/installer >dist/install.yaml
 
 .PHONY: controlplane
 controlplane: ## Put etcd, kube-apiserver, kubectl and kube-controller-manager into bin/k8s: downloaded or built, once (CONTROLPLANE=build|download).
@@ -97,6 +116,10 @@ test: controlplane ## Run every test, with the race detector.
 	KUBEBUILDER_ASSETS=$(ASSETS) $(GOTESTSUM) -- -race -timeout 10m -count 1 -p 1 ./test/...
 	@echo "test: passed"
 
+.PHONY: test-image
+test-image: ## Build the image twice and look into it.
+	cd hack/image && go test -count 1 ./...
+
 .PHONY: test-soak
 test-soak: controlplane ## Run the soak tests, SOAK=20m.
 	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -timeout 0 -v -run Soak ./test/...
@@ -135,9 +158,9 @@ uninstall: ## Delete the CRDs, with every object of their kinds.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
-deploy: ## Install the CRDs and the operator.
-	$(KUSTOMIZE) build config/default | $(KUBECTL) apply --server-side -f -
+deploy: build-installer ## Install CONFIG=config/default, which is the CRDs and the operator, with the image IMG.
+	$(KUBECTL) apply --server-side -f dist/install.yaml
 
 .PHONY: undeploy
-undeploy: ## Delete the operator and the CRDs, with every object of their kinds.
-	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
+undeploy: ## Delete what CONFIG=config/default installs: the operator and the CRDs, with every object of their kinds.
+	$(KUSTOMIZE) build $(CONFIG) | $(KUBECTL) delete --ignore-not-found -f -
