@@ -120,6 +120,10 @@ test: controlplane ## Run every test, with the race detector.
 test-image: ## Build the image twice and look into it.
 	cd hack/image && go test -count 1 ./...
 
+.PHONY: test-alerts
+test-alerts: ## Evaluate the alerts, and check dashboard and runbook against the metrics.
+	cd test/alerts && go test -count 1 ./...
+
 .PHONY: test-soak
 test-soak: controlplane ## Run the soak tests, SOAK=20m.
 	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -timeout 0 -v -run Soak ./test/...
