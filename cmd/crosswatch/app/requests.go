@@ -40,7 +40,7 @@ func countRequests(next http.RoundTripper) http.RoundTripper { return countingTr
 // RoundTrip implements http.RoundTripper.
 func (c countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(r)
-	code := "none" // the API server did not answer
+	code := "<error>" // no answer came
 	if err == nil {
 		code = strconv.Itoa(response.StatusCode)
 	}

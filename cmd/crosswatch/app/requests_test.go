@@ -69,7 +69,7 @@ func TestCountRequests(t *testing.T) {
 	send()
 	failure = errors.New("unreachable")
 	send()
-	for _, code := range []string{"418", "none"} {
+	for _, code := range []string{"418", "<error>"} {
 		if got := testutil.ToFloat64(apiRequests.WithLabelValues("list", "read", code)); got != 1 {
 			t.Errorf("counted %v requests with code %s, want 1", got, code)
 		}
