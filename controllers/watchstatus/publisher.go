@@ -8,10 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,8 +57,10 @@ type Config struct {
 	Operator v1alpha1.OperatorInfo
 	// Interval is the least time between two publications of an object.
 	Interval time.Duration
-	Clock    clock.Clock
-	Log      logr.Logger
+	// Metrics is where the same is told as gauges.
+	Metrics prometheus.Registerer
+	Clock   clock.Clock
+	Log     logr.Logger
 }
 
 func (c Config) validate() error {
@@ -69,6 +73,8 @@ func (c Config) validate() error {
 		return errors.New("cannot publish dependency watch statuses without a version and an identity")
 	case c.Interval <= 0:
 		return errors.New("cannot publish dependency watch statuses without an interval")
+	case c.Metrics == nil:
+		return errors.New("cannot publish dependency watch statuses without a registry of metrics")
 	case c.Clock == nil:
 		return errors.New("cannot publish dependency watch statuses without a clock")
 	}
@@ -81,12 +87,16 @@ type Publisher struct {
 	engine   Engine
 	operator v1alpha1.OperatorInfo
 	interval time.Duration
+	metrics  prometheus.Registerer
 	clock    clock.Clock
 	log      logr.Logger
 
+	collector *collector
 	// due is when each object is looked at next, by name: at least an interval after the last time, so that it is never written
 	// more often. Only one goroutine, that of Start, uses it.
 	due map[string]time.Time
+	// behind are the objects whose last write failed. Start's goroutine alone uses it, too.
+	behind map[string]bool
 }
 
 // NewPublisher returns a Publisher that publishes once it is started.
@@ -95,8 +105,10 @@ func NewPublisher(c Config) (*Publisher, error) {
 		return nil, err
 	}
 	return &Publisher{
-		client: c.Client, engine: c.Engine, operator: c.Operator, interval: c.Interval, clock: c.Clock, log: c.Log,
-		due: map[string]time.Time{},
+		client: c.Client, engine: c.Engine, operator: c.Operator, interval: c.Interval, metrics: c.Metrics, clock: c.Clock, log: c.Log,
+		collector: &collector{engine: c.Engine, interval: c.Interval},
+		due:       map[string]time.Time{},
+		behind:    map[string]bool{},
 	}, nil
 }
 
@@ -117,8 +129,16 @@ func (p *Publisher) NeedLeaderElection() bool { return true }
 
 // Start publishes each object when it is due, until the context ends. What fails is tried again when it is due the next time.
 func (p *Publisher) Start(ctx context.Context) error {
+	if err := p.metrics.Register(p.collector); err != nil {
+		return fmt.Errorf("cannot tell of dependency watch statuses as metrics: %w", err)
+	}
+	defer p.metrics.Unregister(p.collector)
 	for {
-		if err := p.Publish(ctx); err != nil && ctx.Err() == nil {
+		err := p.Publish(ctx)
+		if err == nil && len(p.behind) == 0 {
+			p.collector.succeeded.Store(p.clock.Now().UnixNano())
+		}
+		if err != nil && ctx.Err() == nil {
 			p.log.Error(err, "Cannot publish dependency watch statuses")
 		}
 		timer := p.clock.NewTimer(p.pause())
@@ -157,10 +177,21 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	wanted, err := p.wanted(ctx, xrds)
 	failed = append(failed, err)
 	for _, w := range wanted {
-		failed = append(failed, p.write(ctx, w, published[w.name]))
+		err := p.write(ctx, w, published[w.name])
+		failed = append(failed, err)
+		p.note(w.name, err)
 		p.due[w.name] = p.clock.Now().Add(wait.Jitter(p.interval, jitter))
 	}
 	return errors.Join(failed...)
+}
+
+// note remembers how the last write of the object went.
+func (p *Publisher) note(name string, err error) {
+	if err != nil {
+		p.behind[name] = true
+		return
+	}
+	delete(p.behind, name)
 }
 
 // definitions returns all XRDs in the order of their names. They belong to the cache and must not be changed.
@@ -205,6 +236,7 @@ func (p *Publisher) schedule(xrds []*v1.CompositeResourceDefinition, published m
 		add(xrd.Name)
 	}
 	p.due = due
+	maps.DeleteFunc(p.behind, func(name string, _ bool) bool { _, ok := due[name]; return !ok })
 }
 
 // firstDue is when an object is due that this process has not written: an interval after whoever else wrote it. The API keeps

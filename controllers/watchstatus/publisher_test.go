@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +60,8 @@ type publisherTest struct {
 	writes map[string]int
 	// refuse is the fault that the next status write of an object meets, by name.
 	refuse map[string]error
+
+	metrics *prometheus.Registry
 }
 
 func newPublisherTest(t *testing.T, objects ...client.Object) *publisherTest {
@@ -68,7 +72,7 @@ func newPublisherTest(t *testing.T, objects ...client.Object) *publisherTest {
 	}
 	p := &publisherTest{
 		t: t, engine: &idleEngine{}, clock: testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-		writes: map[string]int{}, refuse: map[string]error{},
+		writes: map[string]int{}, refuse: map[string]error{}, metrics: prometheus.NewPedanticRegistry(),
 	}
 	p.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.DependencyWatchStatus{}).
@@ -81,7 +85,8 @@ func newPublisherTest(t *testing.T, objects ...client.Object) *publisherTest {
 func (p *publisherTest) replace(operator v1alpha1.OperatorInfo) {
 	p.t.Helper()
 	publisher, err := NewPublisher(Config{
-		Client: p.client, Engine: p.engine, Operator: operator, Interval: interval, Clock: p.clock, Log: logr.Discard(),
+		Client: p.client, Engine: p.engine, Operator: operator, Interval: interval, Metrics: p.metrics,
+		Clock: p.clock, Log: logr.Discard(),
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -471,8 +476,14 @@ func TestOneFaultLeavesTheOthers(t *testing.T) {
 	if got := p.publish()["halls.example.org"]; got.Status.LastPublishedTime != nil {
 		t.Error("it was tried again before it was due")
 	}
+	if !p.behind["halls.example.org"] || len(p.behind) > 1 {
+		t.Errorf("want the object with the fault to be behind, got %v", p.behind)
+	}
 	if got := p.later()["halls.example.org"]; got.Status.LastPublishedTime == nil {
 		t.Error("it was not tried again")
+	}
+	if len(p.behind) > 0 {
+		t.Errorf("still behind: %v", p.behind)
 	}
 }
 
@@ -495,6 +506,9 @@ func TestStartPublishesUntilItIsStopped(t *testing.T) {
 	if got := len(p.all()); got != 2 {
 		t.Errorf("want 2 objects at once, got %d", got)
 	}
+	if n, err := testutil.GatherAndCount(p.metrics, "crosswatch_publication_success_timestamp_seconds"); n != 1 || err != nil {
+		t.Errorf("want one metric of the last success while it publishes, got %d, error %v", n, err)
+	}
 	if err := p.client.Create(ctx, establishedXRD("halls.example.org")); err != nil {
 		t.Fatal(err)
 	}
@@ -507,6 +521,9 @@ func TestStartPublishesUntilItIsStopped(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("Start: %v", err)
 	}
+	if n, err := testutil.GatherAndCount(p.metrics); n != 0 || err != nil {
+		t.Errorf("want no metrics after the end, got %d, error %v", n, err)
+	}
 	if !p.NeedLeaderElection() {
 		t.Error("want only the leader to publish")
 	}
@@ -514,7 +531,9 @@ func TestStartPublishesUntilItIsStopped(t *testing.T) {
 
 func TestNewPublisherNeedsAllOfItsConfig(t *testing.T) {
 	p := newPublisherTest(t)
-	complete := Config{Client: p.client, Engine: p.engine, Operator: operator, Interval: interval, Clock: p.clock, Log: logr.Discard()}
+	complete := Config{
+		Client: p.client, Engine: p.engine, Operator: operator, Interval: interval, Metrics: p.metrics, Clock: p.clock, Log: logr.Discard(),
+	}
 	if _, err := NewPublisher(complete); err != nil {
 		t.Errorf("with all: %v", err)
 	}
@@ -524,6 +543,7 @@ func TestNewPublisherNeedsAllOfItsConfig(t *testing.T) {
 		"identity": func(c *Config) { c.Operator.Leader = "" },
 		"version":  func(c *Config) { c.Operator.Version = "" },
 		"interval": func(c *Config) { c.Interval = 0 },
+		"metrics":  func(c *Config) { c.Metrics = nil },
 		"clock":    func(c *Config) { c.Clock = nil },
 	} {
 		config := complete

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -113,6 +114,7 @@ func (op *operator) setUp() error {
 		Engine:   op.engine,
 		Operator: v1alpha1.OperatorInfo{Version: Version(), Leader: op.identity},
 		Interval: op.options.StatusInterval,
+		Metrics:  metrics.Registry,
 		Clock:    clock.RealClock{},
 		Log:      mgr.GetLogger().WithName("watchstatus"),
 	})
