@@ -82,13 +82,7 @@ func TestMetricsAreServedOverTLSToThoseWhoMayReadThem(t *testing.T) {
 	url := "https://" + address + "/metrics"
 	w.answers(url, "", http.StatusUnauthorized)
 	w.answers(url, w.token("stranger"), http.StatusForbidden)
-	scraper := w.token("scraper")
-	w.create(&rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-scraper"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.namespace, Name: "scraper"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "crosswatch-metrics-reader"},
-	})
-	if body := w.answers(url, scraper, http.StatusOK); !strings.Contains(body, "controller_runtime_reconcile_total") {
+	if body := w.answers(url, w.scraper(), http.StatusOK); !strings.Contains(body, "controller_runtime_reconcile_total") {
 		t.Errorf("the metrics lack those of the controllers: %.200s", body)
 	}
 }
