@@ -7,6 +7,7 @@ import (
 	"flag"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,6 +90,35 @@ func TestFlags(t *testing.T) {
 				t.Errorf("options: got %+v, want %+v", got, want)
 			}
 		})
+	}
+}
+
+// TestGoKnowsItsMemoryLimit follows the environment as the kubelet builds it: in
+// order, each variable from those before it.
+func TestGoKnowsItsMemoryLimit(t *testing.T) {
+	container := podOf(t, "default").Spec.Containers[0]
+	environment := map[string]string{}
+	for _, variable := range container.Env {
+		value := variable.Value
+		if from := variable.ValueFrom; from != nil && from.ResourceFieldRef != nil {
+			limit := container.Resources.Limits[corev1.ResourceName(strings.TrimPrefix(from.ResourceFieldRef.Resource, "limits."))]
+			value = strconv.FormatInt(limit.Value()/from.ResourceFieldRef.Divisor.Value(), 10)
+		}
+		for name, before := range environment {
+			value = strings.ReplaceAll(value, "$("+name+")", before)
+		}
+		environment[variable.Name] = value
+	}
+
+	text, ok := strings.CutSuffix(environment["GOMEMLIMIT"], "B")
+	got, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil {
+		t.Fatalf("GOMEMLIMIT %q is not a number of bytes", environment["GOMEMLIMIT"])
+	}
+	// Go's limit leaves two or three percent to what it doesn't count.
+	limit := container.Resources.Limits.Memory().Value()
+	if got < limit*97/100 || got > limit*98/100 {
+		t.Errorf("GOMEMLIMIT is %d bytes of %d, want 97 to 98 percent", got, limit)
 	}
 }
 
