@@ -19,10 +19,12 @@ import (
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 )
 
-// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositions,verbs=list;watch
+// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions/status,verbs=patch
+
+// An owner reference that blocks the owner's deletion takes this right where the API server enforces it.
 // +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositions/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions,verbs=get;list;watch;create;update;patch
-// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositionrevisions/status,verbs=get;update;patch
 
 const (
 	minRetryDelay = 100 * time.Millisecond

@@ -17,8 +17,8 @@ import (
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 )
 
-// +kubebuilder:rbac:groups=pkg.crossplane.io,resources=functions;functionrevisions,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",namespace=crosswatch-system,resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=pkg.crossplane.io,resources=functions;functionrevisions,verbs=list;watch
+// +kubebuilder:rbac:groups="",namespace=crosswatch-system,resources=secrets,resourceNames=crossplane-tls-client,verbs=list;watch
 
 // Connections are open to functions.
 type Connections interface {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
 // clientConfig returns a copy of the configuration for the operator's clients. They have no rate limit of their own: it would
@@ -75,7 +78,9 @@ func cacheOptions(o Options) cache.Options {
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		SyncPeriod:                  ptr.To(time.Duration(0)), // whatever is missed is missed by a watch, which lists again
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {Namespaces: map[string]cache.Config{o.Namespace: {}}},
+			&corev1.Secret{}: {Namespaces: map[string]cache.Config{o.Namespace: {
+				FieldSelector: fields.OneTermEqualSelector("metadata.name", function.ClientSecretName),
+			}}},
 		},
 	}
 }
