@@ -47,19 +47,27 @@ func (r *reconciler) establish(ctx context.Context, xrd *v1.CompositeResourceDef
 			fmt.Sprintf("CRD %q exists, and this XRD does not control it: delete the CRD, or rename the XR kind", crd.Name)))
 		return reconcile.Result{}, nil
 	}
+	if err := mayDefine(xrd); err != nil {
+		setInvalid(xrd, err.Error())
+		return reconcile.Result{}, r.serveAnyway(ctx, xrd, crd)
+	}
 	if crd != nil && crd.DeletionTimestamp != nil {
 		setWaiting(xrd, fmt.Sprintf("CRD %q is being deleted; it is made again when it is gone", crd.Name))
-		return reconcile.Result{}, r.serveAnyway(xrd, crd)
+		return reconcile.Result{}, r.serveAnyway(ctx, xrd, crd)
 	}
 
 	rendered, err := Render(xrd)
 	if err != nil {
 		setInvalid(xrd, "cannot make a CRD: "+err.Error())
-		return reconcile.Result{}, r.serveAnyway(xrd, crd)
+		return reconcile.Result{}, r.serveAnyway(ctx, xrd, crd)
+	}
+	// Other XRs may depend on the kind already: it is served only once the operator may list it.
+	if err := r.permit(ctx, xrd); err != nil {
+		return reconcile.Result{}, setDenied(xrd, err)
 	}
 	applied, err := r.apply(ctx, rendered, crd)
 	if err != nil {
-		return reconcile.Result{}, errors.Join(setRefused(xrd, err), r.serveAnyway(xrd, crd))
+		return reconcile.Result{}, errors.Join(setRefused(xrd, err), r.serveAnyway(ctx, xrd, crd))
 	}
 	if ok, message := established(applied); !ok {
 		setWaiting(xrd, message)
@@ -91,10 +99,13 @@ func (r *reconciler) start(xrd *v1.CompositeResourceDefinition) (reconcile.Resul
 
 // serveAnyway runs the XR controller although the XRD is not Established, if the API server serves the kind from the CRD as it
 // is: a faulty edit of the XRD must not stop the XRs that are there, nor a deletion of the CRD wait for ever for their finalizers.
-func (r *reconciler) serveAnyway(xrd *v1.CompositeResourceDefinition, crd *extv1.CustomResourceDefinition) error {
+func (r *reconciler) serveAnyway(ctx context.Context, xrd *v1.CompositeResourceDefinition, crd *extv1.CustomResourceDefinition) error {
 	options := r.controller(xrd)
 	if crd == nil || !serves(crd, options.Kind.Version) {
 		return nil
+	}
+	if err := r.permit(ctx, xrd); err != nil {
+		return err
 	}
 	if _, err := r.engine.Start(xrd.Name, options); err != nil {
 		return fmt.Errorf("cannot start the XR controller of XRD %q: %w", xrd.Name, err)

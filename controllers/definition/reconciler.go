@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -28,6 +29,7 @@ const conflictRecheck = 100 * time.Millisecond
 // does not, does nothing.
 type Engine interface {
 	Start(name string, o engine.ControllerOptions) (*engine.Controller, error)
+	Controller(name string) (running *engine.Controller, ok bool)
 	Stop(name string)
 	Remove(name string)
 	Watches() []engine.WatchInfo
@@ -35,13 +37,15 @@ type Engine interface {
 
 // Config is what the reconciler of XRDs works with. All of it is required.
 type Config struct {
-	// Client reads XRDs from the cache and writes them and their CRDs.
+	// Client reads XRDs, and metadata of CRDs, from the cache, and writes both and the rules of ClusterRoles.
 	Client client.Client
 	// Live reads CRDs from the API server: the cache keeps only their metadata.
 	Live client.Reader
 	// Metadata lists and deletes the XRs of XRDs that are being deleted. It needs no REST mapping, which would outlive a CRD that
 	// is made again with another scope.
 	Metadata metadata.Interface
+	// Roles has for RoleComposites, RoleView and RoleEdit each the cache that keeps that one ClusterRole.
+	Roles map[string]cache.Cache
 	// Engine runs the XR controllers.
 	Engine Engine
 	// Controller describes the controller of the XR kind that the XRD defines.
@@ -61,6 +65,11 @@ func (c Config) validate() error {
 	case c.Controller == nil:
 		return errors.New("cannot reconcile XRDs without XR controllers")
 	}
+	for _, name := range []string{RoleComposites, RoleView, RoleEdit} {
+		if c.Roles[name] == nil {
+			return fmt.Errorf("cannot reconcile XRDs without a cache of ClusterRole %q", name)
+		}
+	}
 	return nil
 }
 
@@ -69,6 +78,7 @@ type reconciler struct {
 	live       client.Reader
 	metadata   metadata.Interface
 	engine     Engine
+	access     *access
 	controller func(xrd *v1.CompositeResourceDefinition) engine.ControllerOptions
 }
 
@@ -85,9 +95,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("cannot get XRD %q: %w", req.Name, err)
 	}
 	result, err := r.reconcile(ctx, xrd)
+	var denied *denial
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictRecheck}, nil
+	case errors.As(err, &denied):
+		return reconcile.Result{RequeueAfter: denied.recheck()}, nil
 	case err != nil:
 		return reconcile.Result{}, err
 	}

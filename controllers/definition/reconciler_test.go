@@ -8,15 +8,20 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -41,6 +46,10 @@ func (e *fakeEngine) Start(name string, o engine.ControllerOptions) (*engine.Con
 	return nil, nil
 }
 
+func (e *fakeEngine) Controller(name string) (*engine.Controller, bool) {
+	return nil, slices.Contains(e.running, name)
+}
+
 func (e *fakeEngine) Stop(name string) {
 	e.running = slices.DeleteFunc(e.running, func(n string) bool { return n == name })
 }
@@ -52,36 +61,46 @@ type world struct {
 	*reconciler
 	client  client.Client
 	engine  *fakeEngine
-	applies int
-	refuse  error
+	clock   *clocktesting.FakePassiveClock
+	applies int // of CRDs
+	// refuse and refuseRoles are the API server's answers to a CRD and to a role.
+	refuse, refuseRoles error
+	grants              []string // the roles that were written
+	reviews             int      // the questions for permission
+	// denied is the answer to them, whatever the role says.
+	denied bool
 }
 
 func newWorld(t *testing.T, xrs []runtime.Object, objects ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v1.AddToScheme(scheme), extv1.AddToScheme(scheme), metav1.AddMetaToScheme(scheme)); err != nil {
+	if err := errors.Join(v1.AddToScheme(scheme), extv1.AddToScheme(scheme), metav1.AddMetaToScheme(scheme), rbacv1.AddToScheme(scheme),
+		authorizationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{engine: &fakeEngine{watch: engine.WatchInfo{State: engine.Active}}}
+	w := &world{engine: &fakeEngine{watch: engine.WatchInfo{State: engine.Active}}, clock: clocktesting.NewFakePassiveClock(time.Now())}
+	for role := range rulesByRole {
+		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role, UID: types.UID(role)}})
+	}
 	w.client = fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithObjects(objects...).
 		WithStatusSubresource(&v1.CompositeResourceDefinition{}, &extv1.CustomResourceDefinition{}).
 		WithInterceptorFuncs(interceptor.Funcs{
-			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-				w.applies++
-				if w.refuse != nil {
-					return w.refuse
-				}
-				return c.Apply(ctx, obj, opts...)
-			},
+			Apply:  w.apply,
+			Create: w.review,
 		}).
 		Build()
+	readers := map[string]client.Reader{}
+	for role := range rulesByRole {
+		readers[role] = w.client
+	}
 	w.reconciler = &reconciler{
 		client:   w.client,
 		live:     w.client,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme, xrs...),
 		engine:   w.engine,
+		access:   newAccess(w.client, readers, w.clock),
 		controller: func(xrd *v1.CompositeResourceDefinition) engine.ControllerOptions {
 			return engine.ControllerOptions{Kind: xrd.GetCompositeGroupVersionKind()}
 		},
@@ -89,13 +108,55 @@ func newWorld(t *testing.T, xrs []runtime.Object, objects ...client.Object) *wor
 	return w
 }
 
+// apply notes what is applied, and refuses it if the test wants that.
+func (w *world) apply(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	object := obj.(interface {
+		GetKind() string
+		GetName() string
+	})
+	if object.GetKind() == roleKind.Kind {
+		if w.refuseRoles != nil {
+			return w.refuseRoles
+		}
+		w.grants = append(w.grants, object.GetName())
+		return c.Apply(ctx, obj, opts...)
+	}
+	w.applies++
+	if w.refuse != nil {
+		return w.refuse
+	}
+	return c.Apply(ctx, obj, opts...)
+}
+
+// review answers as the API server does: by the rules of the role.
+func (w *world) review(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+	review, ok := obj.(*authorizationv1.SelfSubjectAccessReview)
+	if !ok {
+		return c.Create(ctx, obj, opts...)
+	}
+	w.reviews++
+	role := &rbacv1.ClusterRole{}
+	if err := client.IgnoreNotFound(c.Get(ctx, client.ObjectKey{Name: RoleComposites}, role)); err != nil {
+		return err
+	}
+	asked := review.Spec.ResourceAttributes
+	review.Status.Allowed = !w.denied && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.APIGroups, asked.Group) && slices.Contains(r.Resources, asked.Resource) && slices.Contains(r.Verbs, asked.Verb)
+	})
+	return nil
+}
+
 func (w *world) reconcile(t *testing.T) reconcile.Result {
 	t.Helper()
-	result, err := w.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "rooms.example.org"}})
+	result, err := w.Reconcile(context.Background(), requestOf("rooms.example.org"))
 	if err != nil {
 		t.Fatalf("Reconcile: %v", err)
 	}
 	return result
+}
+
+func requestOf(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
 }
 
 func (w *world) xrd(t *testing.T) *v1.CompositeResourceDefinition {

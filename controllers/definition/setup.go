@@ -8,53 +8,77 @@ import (
 	"fmt"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 )
 
-// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositeresourcedefinitions,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositeresourcedefinitions/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositeresourcedefinitions,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositeresourcedefinitions/status,verbs=patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch;create;patch;delete
+
+// An owner reference that blocks the owner's deletion takes this right where the API server enforces it.
 // +kubebuilder:rbac:groups=apiextensions.crossplane.io,resources=compositeresourcedefinitions/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch;create;update;patch;delete
 
 const (
-	concurrency    = 5
-	minRetryDelay  = 100 * time.Millisecond
-	maxRetryDelay  = 30 * time.Second
-	controllerName = "definition"
+	concurrency   = 5
+	minRetryDelay = 100 * time.Millisecond
+	maxRetryDelay = 30 * time.Second
 )
 
-// Setup adds the controller of XRDs to the manager. kindsChanged is called, often and concurrently, when a CRD comes, changes or
-// goes: the API server may serve other kinds then.
+// Setup adds the controllers of XRDs, and of the ClusterRoles whose rules follow from them, to the manager. kindsChanged is
+// called, often and concurrently, when a CRD comes, changes or goes: the API server may serve other kinds then.
 func Setup(mgr ctrl.Manager, c Config, kindsChanged func()) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	r := &reconciler{client: c.Client, live: c.Live, metadata: c.Metadata, engine: c.Engine, controller: c.Controller}
+	a := newAccess(c.Client, c.Roles, clock.RealClock{})
+	if err := setupAccess(mgr, a, c.Roles); err != nil {
+		return fmt.Errorf("cannot set up the controller of ClusterRoles: %w", err)
+	}
+	r := &reconciler{client: c.Client, live: c.Live, metadata: c.Metadata, engine: c.Engine, access: a, controller: c.Controller}
 	onCRD := func(_ context.Context, crd client.Object) []reconcile.Request {
 		kindsChanged()
 		return ofSameName(crd)
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
-		Named(controllerName).
+		Named("definition").
 		For(&v1.CompositeResourceDefinition{}).
 		WatchesMetadata(&extv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(onCRD)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryDelay, maxRetryDelay),
-		}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: rateLimiter()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the controller of XRDs: %w", err)
 	}
 	return nil
+}
+
+// setupAccess has all roles looked at when an XRD, a CRD or one of the roles changes.
+func setupAccess(mgr ctrl.Manager, a *access, caches map[string]cache.Cache) error {
+	anyChange := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} }
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named("access").
+		Watches(&v1.CompositeResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(anyChange)).
+		WatchesMetadata(&extv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(anyChange)).
+		WithOptions(controller.Options{RateLimiter: rateLimiter()})
+	for _, c := range caches {
+		b = b.WatchesRawSource(source.Kind[client.Object](c, &rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(anyChange)))
+	}
+	return b.Complete(a)
+}
+
+func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryDelay, maxRetryDelay)
 }
 
 // ofSameName maps a CRD to the XRD that may define it. The owner is of no use here: an XRD must also learn that a CRD which it

@@ -37,7 +37,7 @@ func (r *reconciler) terminate(ctx context.Context, xrd *v1.CompositeResourceDef
 	}
 	terminating := commonv1.False(commonv1.TypeEstablished, commonv1.ReasonTerminatingCompositeResource, "")
 	result, err := r.takeDown(ctx, xrd, crd)
-	if err != nil && !apierrors.IsConflict(err) {
+	if err != nil && !isPassing(err) {
 		terminating.Message = err.Error()
 	}
 	setCondition(xrd, terminating)
@@ -48,6 +48,9 @@ func (r *reconciler) takeDown(ctx context.Context, xrd *v1.CompositeResourceDefi
 	if crd == nil || !metav1.IsControlledBy(crd, xrd) {
 		r.engine.Remove(xrd.Name)
 		return reconcile.Result{}, r.removeFinalizer(ctx, xrd)
+	}
+	if err := r.permit(ctx, xrd); err != nil {
+		return reconcile.Result{}, err
 	}
 	remaining, err := r.deleteXRs(ctx, xrd)
 	if err != nil {

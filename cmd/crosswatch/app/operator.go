@@ -4,11 +4,13 @@
 package app
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,13 +34,18 @@ type operator struct {
 	identity    string
 	mgr         ctrl.Manager
 	clients     clients
+	roles       map[string]cache.Cache // of ClusterRoles, by name
 	engine      *engine.Engine
 	connections *function.Connections
 	runner      *function.Runner
 }
 
-func newOperator(mgr ctrl.Manager, o Options, identity string) (*operator, error) {
+func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity string) (*operator, error) {
 	c, err := newClients(mgr)
+	if err != nil {
+		return nil, err
+	}
+	roles, err := addRoleCaches(ctx, mgr)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +66,7 @@ func newOperator(mgr ctrl.Manager, o Options, identity string) (*operator, error
 		identity:    identity,
 		mgr:         mgr,
 		clients:     c,
+		roles:       roles,
 		connections: connections,
 		runner:      runner,
 		engine: engine.New(engine.Config{
@@ -94,6 +102,7 @@ func (op *operator) setUp() error {
 		Client:     mgr.GetClient(),
 		Live:       mgr.GetAPIReader(),
 		Metadata:   op.clients.metadata,
+		Roles:      op.roles,
 		Engine:     op.engine,
 		Controller: op.controllerOf,
 	}, op.engine.KindsChanged)

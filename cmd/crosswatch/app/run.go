@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := startInformers(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	op, err := newOperator(mgr, o, identity)
+	op, err := newOperator(ctx, mgr, o, identity)
 	if err != nil {
 		return err
 	}

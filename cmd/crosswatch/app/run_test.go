@@ -193,16 +193,6 @@ const (
 	samples = "../../../config/samples/"
 
 	brokenXRD = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: broken
-  labels: {crosswatch.io/aggregate-to-crosswatch: "true"}
-rules:
-- apiGroups: [samples.crosswatch.io]
-  resources: [broken, broken/status, broken/finalizers]
-  verbs: [get, list, watch, update, patch, delete]
----
 apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
 metadata:

@@ -1,0 +1,53 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/crosswatch-io/crosswatch/controllers/definition"
+)
+
+// roleCache keeps one ClusterRole. RBAC allows a list of one object by its name, but none of several: so each has its own cache.
+type roleCache struct{ cache.Cache }
+
+// GetCache lets the manager start it before any controller.
+func (c roleCache) GetCache() cache.Cache { return c.Cache }
+
+// addRoleCaches adds the caches of the ClusterRoles that the operator follows to the manager.
+func addRoleCaches(ctx context.Context, mgr ctrl.Manager) (map[string]cache.Cache, error) {
+	caches := map[string]cache.Cache{}
+	for _, name := range []string{definition.RoleComposites, definition.RoleView, definition.RoleEdit} {
+		c, err := newRoleCache(ctx, mgr, name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot watch ClusterRole %q: %w", name, err)
+		}
+		caches[name] = c
+	}
+	return caches, nil
+}
+
+func newRoleCache(ctx context.Context, mgr ctrl.Manager, name string) (cache.Cache, error) {
+	c, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient:                  mgr.GetHTTPClient(),
+		Scheme:                      mgr.GetScheme(),
+		Mapper:                      mgr.GetRESTMapper(),
+		ReaderFailOnMissingInformer: true,
+		DefaultFieldSelector:        fields.OneTermEqualSelector("metadata.name", name),
+		DefaultTransform:            cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.GetInformer(ctx, &rbacv1.ClusterRole{}, cache.BlockUntilSynced(false)); err != nil {
+		return nil, err
+	}
+	return c, mgr.Add(roleCache{c})
+}
