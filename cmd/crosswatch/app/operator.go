@@ -93,10 +93,16 @@ func newRunner(mgr ctrl.Manager, o Options, c clients, caller function.Caller) (
 }
 
 // setUp adds everything that runs to the manager.
-func (op *operator) setUp() error {
+func (op *operator) setUp(ctx context.Context) error {
 	mgr := op.mgr
 	if err := mgr.Add(manager.RunnableFunc(op.engine.Run)); err != nil {
 		return fmt.Errorf("cannot set up the engine: %w", err)
+	}
+	// A watch that was forbidden is tried again as soon as it may be allowed.
+	for _, name := range []string{roleComposed, definition.RoleComposites} {
+		if err := onRules(ctx, op.roles[name], op.engine.KindsChanged); err != nil {
+			return fmt.Errorf("cannot follow the rules of ClusterRole %q: %w", name, err)
+		}
 	}
 	err := definition.Setup(mgr, definition.Config{
 		Client:     mgr.GetClient(),

@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return err
 	}
 	defer op.connections.Close()
-	if err := op.setUp(); err != nil {
+	if err := op.setUp(ctx); err != nil {
 		return err
 	}
 	if err := addProbes(mgr); err != nil {
