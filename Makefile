@@ -9,7 +9,7 @@ SHELL := /usr/bin/env bash
 CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
 KUSTOMIZE      := go tool -modfile=$(CURDIR)/hack/tools/go.mod kustomize
 GOTESTSUM      := go tool -modfile=hack/tools/go.mod gotestsum --format pkgname
-GOLANGCI_LINT  := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
+GOLANGCI_LINT  := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golangci-lint
 KUBECTL        ?= kubectl
 
 # The folder of etcd, kube-apiserver and kubectl. Only test/controlplane and its recipes read it.
@@ -44,7 +44,7 @@ help: ## Explain every target.
 
 .PHONY: build
 build: ## Build the operator: bin/crosswatch.
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/crosswatch ./cmd/crosswatch
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/crosswatch ./cmd/crosswatch
 
 .PHONY: image
 image: ## Build the image IMG for PLATFORMS=linux/amd64,linux/arm64 (this machine's alone by default) into dist/image, without an engine.
@@ -95,8 +95,9 @@ format: ## Format the Go code.
 	$(GOLANGCI_LINT) fmt
 
 .PHONY: lint
-lint: ## Lint the Go code.
+lint: ## Lint the Go code, that of the nested modules included.
 	$(GOLANGCI_LINT) run
+	for module in hack/image test/alerts; do (cd $$module && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml); done
 
 .PHONY: verify
 verify: generate lint ## Generate and lint; fail if that left anything changed or untracked.
@@ -111,7 +112,7 @@ verify: generate lint ## Generate and lint; fail if that left anything changed o
 
 # The packages under test run alone and afresh: they measure time, on control planes of their own.
 .PHONY: test
-test: controlplane ## Run every test, with the race detector.
+test: controlplane test-image test-alerts ## Run every test, with the race detector.
 	$(GOTESTSUM) -- -race -timeout 10m $$(go list ./... | grep -v /test/)
 	KUBEBUILDER_ASSETS=$(ASSETS) $(GOTESTSUM) -- -race -timeout 10m -count 1 -p 1 ./test/...
 	@echo "test: passed"
@@ -141,7 +142,7 @@ bench: ## Run the benchmarks that match BENCH=., with their allocations.
 .PHONY: bin/demo
 bin/demo: build
 	@$(CONTROLPLANE_BUILD) $(DEMO_CONTROLPLANE)
-	go build -trimpath -o bin/demo ./examples/scheduler/cmd/demo
+	CGO_ENABLED=0 go build -trimpath -o bin/demo ./examples/scheduler/cmd/demo
 
 .PHONY: demo
 demo: bin/demo ## Tell the scheduler's story on a control plane of its own, until Ctrl-C.

@@ -4,11 +4,7 @@
 package e2e
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,8 +30,6 @@ const (
 	roleComposites = "crosswatch-composites"
 	roleView       = "crosswatch-composites-view"
 	roleEdit       = "crosswatch-composites-edit"
-
-	operatorUser = "system:serviceaccount:" + operatorNamespace + ":" + operatorServiceAccount
 )
 
 func clusterRole(name string) *rbacv1.ClusterRole {
@@ -60,35 +55,18 @@ func (w *world) grants(role, resource string) []string {
 	return verbs
 }
 
-// request is what the API server's audit log says of one.
-type request struct {
-	User   struct{ Username string }
-	Verb   string
-	Object struct {
-		Resource, APIGroup string
-	} `json:"objectRef"`
-	Status struct{ Code int } `json:"responseStatus"`
-}
-
 // requests returns the operator's requests about a resource, in all its groups, and those of them that were refused.
-func (w *world) requests(resource string) (all, forbidden []request) {
+func (w *world) requests(resource string) (all, forbidden []auditv1.Event) {
 	w.t.Helper()
-	log, err := os.Open(cluster.auditLog)
+	all, err := cluster.audit(func(entry *auditv1.Event) bool {
+		return isOperators(entry) && entry.ObjectRef != nil && entry.ObjectRef.Resource == resource
+	})
 	w.must(err)
-	defer func() { _ = log.Close() }()
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r request
-		if json.Unmarshal(lines.Bytes(), &r) != nil || r.User.Username != operatorUser || r.Object.Resource != resource {
-			continue // the last line may be incomplete
-		}
-		all = append(all, r)
-		if r.Status.Code == http.StatusForbidden {
-			forbidden = append(forbidden, r)
+	for _, entry := range all {
+		if isRefusal(&entry) {
+			forbidden = append(forbidden, entry)
 		}
 	}
-	w.must(lines.Err())
 	return all, forbidden
 }
 
@@ -448,6 +426,7 @@ func TestUsersGetXRsByTheRolesViewAndEdit(t *testing.T) {
 
 func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 	w := newWorld(t)
+	w.provokesRefusals("cronjobs")
 	w.operate(retryAfter(time.Hour))
 	w.function("planner", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := respond.To(req)
@@ -458,7 +437,10 @@ func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 	kind := w.define("Planned")
 	w.compose(kind, step("planner", nil))
 	xr := w.xr(kind, "xr", nil)
-	remedy := []string{`"cronjobs" in API group "batch"`, `ClusterRole labelled crosswatch.io/aggregate-to-crosswatch: "true"`}
+	remedy := []string{
+		`{apiGroups: ["batch"], resources: ["cronjobs"], verbs: ["get", "list", "watch"]}`,
+		`ClusterRole with the label crosswatch.io/aggregate-to-crosswatch: "true"`,
+	}
 	w.fails(xr, append([]string{`"planner"`}, remedy...)...)
 	w.eventually("the watch to be Forbidden, with the remedy", func() (bool, string) {
 		dws := statusOf(kind)
@@ -475,7 +457,7 @@ func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 	// By then the next attempt is seconds away, so that only the grant itself can cause one.
 	w.eventually("six attempts", func() (bool, string) {
 		_, forbidden := w.requests("cronjobs")
-		lists := slices.DeleteFunc(forbidden, func(r request) bool { return r.Verb != "list" })
+		lists := slices.DeleteFunc(forbidden, func(r auditv1.Event) bool { return r.Verb != "list" })
 		return len(lists) >= 6, strconv.Itoa(len(lists))
 	})
 	w.grant(rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"get", "list", "watch"}})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -39,30 +40,50 @@ func (w *world) provokesRefusals(resource string) {
 	e.resources[resource] = true
 }
 
-// unexpectedRefusals returns the requests that the API server forbade the
-// operator, but for those that tests provoked: what the operator does by itself
-// it must be allowed to.
-func (i *installation) unexpectedRefusals() ([]string, error) {
+// isOperators tells the operator's requests from those that tests make with its
+// credentials.
+func isOperators(entry *auditv1.Event) bool {
+	return entry.User.Username == operatorUser && strings.HasPrefix(entry.UserAgent, "crosswatch")
+}
+
+func isRefusal(entry *auditv1.Event) bool {
+	return entry.ResponseStatus != nil && entry.ResponseStatus.Code == http.StatusForbidden
+}
+
+// audit returns the entries of the audit log so far that are wanted.
+func (i *installation) audit(isWanted func(*auditv1.Event) bool) ([]auditv1.Event, error) {
 	log, err := os.Open(i.auditLog)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
 
-	var refused []string
+	var entries []auditv1.Event
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, maxAuditLine)
 	for lines.Scan() {
 		var entry auditv1.Event
-		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
-			return nil, fmt.Errorf("cannot read the audit log: %w", err)
+		if json.Unmarshal(lines.Bytes(), &entry) != nil {
+			continue // the last line may be incomplete
 		}
-		if entry.User.Username != operatorUser || entry.ResponseStatus == nil || entry.ResponseStatus.Code != http.StatusForbidden {
-			continue
-		}
-		if entry.ObjectRef == nil || !i.refusals.resources[entry.ObjectRef.Resource] {
-			refused = append(refused, fmt.Sprintf("%s %s: %s", entry.Verb, entry.RequestURI, entry.ResponseStatus.Message))
+		if isWanted(&entry) {
+			entries = append(entries, entry)
 		}
 	}
-	return refused, lines.Err()
+	return entries, lines.Err()
+}
+
+// unexpectedRefusals returns the requests that the API server forbade the
+// operator, but for those that tests provoked: what the operator does by itself
+// it must be allowed to.
+func (i *installation) unexpectedRefusals() ([]string, error) {
+	refusals, err := i.audit(func(entry *auditv1.Event) bool {
+		return isOperators(entry) && isRefusal(entry) &&
+			(entry.ObjectRef == nil || !i.refusals.resources[entry.ObjectRef.Resource])
+	})
+	refused := make([]string, 0, len(refusals))
+	for _, entry := range refusals {
+		refused = append(refused, fmt.Sprintf("%s %s: %s", entry.Verb, entry.RequestURI, entry.ResponseStatus.Message))
+	}
+	return refused, err
 }

@@ -26,6 +26,7 @@ func buildOperator(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "crosswatch")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "../../cmd/crosswatch")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the operator: %v\n%s", err, out)
 	}
