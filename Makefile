@@ -158,8 +158,13 @@ demo-check: bin/demo ## Tell it, assert it, and measure how long a change takes 
 install: ## Install the CRDs.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
 
+# Only the operator takes the finalizers off XRDs and XRs: without it their CRDs would never go.
+REFUSE_WITH_XRDS = if [[ -n $$($(KUBECTL) get compositeresourcedefinitions.apiextensions.crossplane.io -o name 2>/dev/null) ]]; then \
+	echo "XRDs are left: delete them first, while the operator runs (kubectl delete xrd --all); their XRs go with them" >&2; exit 1; fi
+
 .PHONY: uninstall
-uninstall: ## Delete the CRDs, with every object of their kinds.
+uninstall: ## Delete the CRDs, with every object of their kinds. XRDs have to be deleted before.
+	@$(REFUSE_WITH_XRDS)
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
@@ -167,5 +172,6 @@ deploy: build-installer ## Install CONFIG=config/default, which is the CRDs and 
 	$(KUBECTL) apply --server-side -f dist/install.yaml
 
 .PHONY: undeploy
-undeploy: ## Delete what CONFIG=config/default installs: the operator and the CRDs, with every object of their kinds.
+undeploy: ## Delete what CONFIG=config/default installs: the operator, and the CRDs with every object of their kinds. XRDs have to be deleted before.
+	@$(REFUSE_WITH_XRDS)
 	$(KUSTOMIZE) build $(CONFIG) | $(KUBECTL) delete --ignore-not-found -f -
