@@ -34,7 +34,8 @@ func newIdentity() (string, error) {
 // newLock returns the lease that the leader holds. The manager would make the same, and keep the identity to itself. It records no
 // Events of who leads: the lease and the DependencyWatchStatus "cluster" say so.
 func newLock(cfg *rest.Config, o Options, identity string) (resourcelock.Interface, error) {
-	cfg = rest.AddUserAgent(cfg, "leader-election")
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent += "/leader-election"
 	// A request that hangs must leave time for another before the lease is lost.
 	cfg.Timeout = max(o.LeaderElectRenewDeadline/2, minLeaseTimeout)
 	client, err := coordinationv1.NewForConfig(cfg)
