@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -266,14 +267,14 @@ func TestHeartbeat(t *testing.T) {
 
 // Everything changes all the time, the publisher is asked all the time, and its process is replaced again and again.
 func TestNoObjectIsWrittenTwiceInAnInterval(t *testing.T) {
-	const step, steps, restartAfter = interval / 25, 1000, 90
+	const step, steps, restartAfter = interval / 25, 400, 60
 	p := newPublisherTest(t, establishedXRD(roomsXRD))
 	last := map[string]time.Time{}
 	start := p.clock.Now()
 	for i := range steps {
-		p.engine.watches = []engine.WatchInfo{{GVK: roomKind, State: engine.Starting, Message: fmt.Sprint(i), Objects: i}}
+		p.engine.watches = []engine.WatchInfo{{GVK: roomKind, State: engine.Starting, Message: strconv.Itoa(i), Objects: i}}
 		if i%restartAfter == restartAfter-1 {
-			p.replace(v1alpha1.OperatorInfo{Version: "v1", Leader: fmt.Sprint(i)})
+			p.replace(v1alpha1.OperatorInfo{Version: "v1", Leader: strconv.Itoa(i)})
 		}
 		before := maps.Clone(p.writes)
 		p.publish()
