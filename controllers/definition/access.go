@@ -6,7 +6,9 @@ package definition
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -33,92 +35,88 @@ var roleKind = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
 // access keeps the rules of the roles.
 type access struct {
 	// client reads XRDs, and metadata of CRDs, from the cache, and writes roles.
-	client client.Client
-	clock  clock.PassiveClock
-	// operator is the role of the operator itself; it comes first, since what users are given the operator must have.
+	client   client.Client
+	clock    clock.PassiveClock
 	operator *role
 	users    []*role
+
+	// writing makes reading XRDs and writing roles one step. So no rules replace those of newer XRDs, and users are given nothing
+	// that the operator does not have at that time, which RBAC would refuse.
+	writing sync.Mutex
 }
 
 // role is a ClusterRole whose rules follow from the XRDs.
 type role struct {
-	name   string
-	rules  func(resources) []rbacv1.PolicyRule
-	reader client.Reader // keeps it in view
-
-	// mu makes reading XRDs and writing rules one step, so that no rules replace those of newer XRDs.
-	mu sync.Mutex
-	// written is the role as it was after our last write, since what is in view may be older. Guarded by mu.
-	written *rbacv1.ClusterRole
-	// writtenAt is the time of that write. Guarded by mu.
-	writtenAt time.Time
+	name     string
+	optional bool
+	rules    func(resources) []rbacv1.PolicyRule
+	reader   client.Reader // keeps it in view
+	// written is what was written last, since what is in view may be older.
+	written atomic.Pointer[written]
 }
 
-// newAccess takes for each role what keeps it in view.
+type written struct {
+	role *rbacv1.ClusterRole // as it was stored
+	at   time.Time
+}
+
+// newAccess takes for each role what keeps it in view. Somebody who does not want view or edit to include XRs deletes the role.
 func newAccess[R client.Reader](c client.Client, readers map[string]R, passive clock.PassiveClock) *access {
 	return &access{
 		client:   c,
 		clock:    passive,
 		operator: &role{name: RoleComposites, rules: operatorRules, reader: readers[RoleComposites]},
 		users: []*role{
-			{name: RoleView, rules: viewRules, reader: readers[RoleView]},
-			{name: RoleEdit, rules: editRules, reader: readers[RoleEdit]},
+			{name: RoleView, optional: true, rules: viewRules, reader: readers[RoleView]},
+			{name: RoleEdit, optional: true, rules: editRules, reader: readers[RoleEdit]},
 		},
 	}
 }
 
-// Reconcile keeps all roles, whatever changed.
+// Reconcile keeps all roles, whatever changed: the operator's first.
 func (a *access) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	if err := a.keepOperator(ctx); err != nil {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	defined, err := a.defined(ctx)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	for _, r := range a.users {
-		// Somebody who does not want view or edit to include XRs deletes the role.
-		if err := a.keep(ctx, r); client.IgnoreNotFound(err) != nil {
+	for _, r := range append([]*role{a.operator}, a.users...) {
+		if err := a.keepLocked(ctx, r, defined); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	return reconcile.Result{}, nil
 }
 
-// keepOperator gives the operator what rights follow from the XRDs.
-func (a *access) keepOperator(ctx context.Context) error {
-	err := a.keep(ctx, a.operator)
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("ClusterRole %q is not there: apply config/rbac again", a.operator.name)
-	}
-	return err
-}
-
-// keep brings a role in line with the XRDs that the cache has. It writes only rules that differ.
-func (a *access) keep(ctx context.Context, r *role) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	xrds, err := a.definitions(ctx)
+// grant gives the operator what rights follow from the XRDs. It waits for whoever writes roles only if it has to write.
+func (a *access) grant(ctx context.Context) error {
+	defined, err := a.defined(ctx)
 	if err != nil {
 		return err
 	}
-	rules := rulesOf(resourcesOf(xrds), r.rules)
-	current, err := r.currentLocked(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("cannot get ClusterRole %q: %w", r.name, err)
-	case current.AggregationRule != nil:
-		return fmt.Errorf("ClusterRole %q has an aggregationRule, which replaces its rules: remove that", r.name)
-	case equality.Semantic.DeepEqual(current.Rules, rules):
-		return nil
-	}
-	stored, err := a.write(ctx, current, rules)
-	if err != nil {
+	if outdated, _, err := a.operator.compare(ctx, defined); outdated == nil {
 		return err
 	}
-	r.written, r.writtenAt = stored, a.clock.Now()
-	return nil
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	if defined, err = a.defined(ctx); err != nil {
+		return err
+	}
+	return a.keepLocked(ctx, a.operator, defined)
 }
 
-// definitions returns the XRDs that define an XR kind, or are going to. One that is being deleted does so until it is gone; one
-// that may not, or whose CRD is somebody else's, does not.
-func (a *access) definitions(ctx context.Context) ([]*v1.CompositeResourceDefinition, error) {
+// sinceGrant returns how long ago the operator's rights were written last; very long, if they were not.
+func (a *access) sinceGrant() time.Duration {
+	if last := a.operator.written.Load(); last != nil {
+		return a.clock.Since(last.at)
+	}
+	return math.MaxInt64
+}
+
+// defined returns the XR kinds that XRDs define, or are going to. An XRD that is being deleted does so until it is gone; one that
+// may not, or whose CRD is somebody else's, does not.
+func (a *access) defined(ctx context.Context) ([]resources, error) {
 	list := &v1.CompositeResourceDefinitionList{}
 	if err := a.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("cannot list XRDs: %w", err)
@@ -141,19 +139,52 @@ func (a *access) definitions(ctx context.Context) ([]*v1.CompositeResourceDefini
 		}
 		defining = append(defining, xrd)
 	}
-	return defining, nil
+	return resourcesOf(defining), nil
 }
 
-// currentLocked returns the role as it was last seen, or last written if that came later. r.mu must be held.
-func (r *role) currentLocked(ctx context.Context) (*rbacv1.ClusterRole, error) {
+// keepLocked writes the role if it has other rules than it should. a.writing must be held.
+func (a *access) keepLocked(ctx context.Context, r *role, defined []resources) error {
+	outdated, rules, err := r.compare(ctx, defined)
+	if outdated == nil {
+		return err
+	}
+	stored, err := a.write(ctx, outdated, rules)
+	if err != nil {
+		return err
+	}
+	r.written.Store(&written{role: stored, at: a.clock.Now()})
+	return nil
+}
+
+// compare returns the role and the rules that it should have, or nil if it has them, or is not there and need not be.
+func (r *role) compare(ctx context.Context, defined []resources) (outdated *rbacv1.ClusterRole, rules []rbacv1.PolicyRule, err error) {
+	rules = rulesOf(defined, r.rules)
+	current, err := r.current(ctx)
+	switch {
+	case apierrors.IsNotFound(err) && r.optional:
+		return nil, nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, nil, fmt.Errorf("ClusterRole %q is not there: apply config/rbac again", r.name)
+	case err != nil:
+		return nil, nil, fmt.Errorf("cannot get ClusterRole %q: %w", r.name, err)
+	case current.AggregationRule != nil:
+		return nil, nil, fmt.Errorf("ClusterRole %q has an aggregationRule, which replaces its rules: remove that", r.name)
+	case equality.Semantic.DeepEqual(current.Rules, rules):
+		return nil, nil, nil
+	}
+	return current, rules, nil
+}
+
+// current returns the role as it was last seen, or last written if that came later.
+func (r *role) current(ctx context.Context) (*rbacv1.ClusterRole, error) {
 	seen := &rbacv1.ClusterRole{}
 	if err := r.reader.Get(ctx, client.ObjectKey{Name: r.name}, seen); err != nil {
 		return nil, err
 	}
-	if r.written != nil && r.written.UID == seen.UID {
-		order, err := resourceversion.CompareResourceVersion(seen.ResourceVersion, r.written.ResourceVersion)
+	if last := r.written.Load(); last != nil && last.role.UID == seen.UID {
+		order, err := resourceversion.CompareResourceVersion(seen.ResourceVersion, last.role.ResourceVersion)
 		if err == nil && order < 0 {
-			return r.written, nil
+			return last.role, nil
 		}
 	}
 	return seen, nil
@@ -178,11 +209,4 @@ func (a *access) write(ctx context.Context, current *rbacv1.ClusterRole, rules [
 		return nil, fmt.Errorf("cannot read ClusterRole %q as it was stored: %w", current.Name, err)
 	}
 	return stored, nil
-}
-
-// sinceGrant returns how long ago the operator's rights were written last.
-func (a *access) sinceGrant() time.Duration {
-	a.operator.mu.Lock()
-	defer a.operator.mu.Unlock()
-	return a.clock.Since(a.operator.writtenAt)
 }

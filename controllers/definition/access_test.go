@@ -120,6 +120,31 @@ func TestAWriteThatIsNotSeenYetIsNotRepeated(t *testing.T) {
 	}
 }
 
+// RBAC refuses what the operator does not have itself, so that an XRD which comes meanwhile must wait for the next time.
+func TestUsersAreGivenNoMoreThanTheOperatorHas(t *testing.T) {
+	w := newWorld(t, nil, define("rooms.example.org"))
+	w.onGrant = func() {
+		w.onGrant = nil
+		if err := w.client.Create(context.Background(), define("desks.example.org")); err != nil {
+			t.Error(err)
+		}
+	}
+	w.keep(t)
+	w.expectRules(t, "rooms.example.org")
+	w.keep(t)
+	w.expectRules(t, "rooms.example.org", "desks.example.org")
+}
+
+func TestAGrantThatIsThereWaitsForNoWrite(t *testing.T) {
+	w := newWorld(t, nil, define("rooms.example.org"))
+	w.keep(t)
+	w.access.writing.Lock()
+	defer w.access.writing.Unlock()
+	if err := w.access.grant(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRolesThatCannotBeKept(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(*world) error

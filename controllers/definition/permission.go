@@ -50,14 +50,14 @@ func (r *reconciler) permit(ctx context.Context, xrd *v1.CompositeResourceDefini
 	if _, running := r.engine.Controller(xrd.Name); running {
 		return nil
 	}
-	keepErr := r.access.keepOperator(ctx)
+	grantErr := r.access.grant(ctx)
 	allowed, err := r.mayList(ctx, xrd)
 	if err != nil || allowed {
 		return err
 	}
 	cause := fmt.Sprintf("ClusterRole %q has it: is that bound to the operator's ServiceAccount?", RoleComposites)
-	if keepErr != nil {
-		cause = "it can't be put into the role that is for it: " + apifault.Text(keepErr)
+	if grantErr != nil {
+		cause = "it can't be put into the role that is for it: " + apifault.Text(grantErr)
 	}
 	return &denial{
 		message: fmt.Sprintf("the operator may not list %q in API group %q; it needs %s; %s",

@@ -65,8 +65,10 @@ type world struct {
 	applies int // of CRDs
 	// refuse and refuseRoles are the API server's answers to a CRD and to a role.
 	refuse, refuseRoles error
-	grants              []string // the roles that were written
-	reviews             int      // the questions for permission
+
+	grants  []string // the roles that were written
+	onGrant func()   // called while a role is written
+	reviews int      // the questions for permission
 	// denied is the answer to them, whatever the role says.
 	denied bool
 }
@@ -119,6 +121,9 @@ func (w *world) apply(ctx context.Context, c client.WithWatch, obj runtime.Apply
 			return w.refuseRoles
 		}
 		w.grants = append(w.grants, object.GetName())
+		if w.onGrant != nil {
+			w.onGrant()
+		}
 		return c.Apply(ctx, obj, opts...)
 	}
 	w.applies++

@@ -165,6 +165,39 @@ func TestTheXRKindsOfAnXRDAreGrantedWithItAndRevokedWhenItGoes(t *testing.T) {
 	}
 }
 
+// The roles are written again and again meanwhile, and RBAC must never be behind what the operator does.
+func TestManyXRDsComeAndGoWithoutARefusedRequest(t *testing.T) {
+	w := newWorld(t)
+	w.operate()
+	_, before := w.requests("clusterroles")
+	var xrds []*v1.CompositeResourceDefinition
+	for i := range 8 {
+		xrd := definition(fmt.Sprintf("Crowd%d", i), v1.ScopeNamespaced, anyFields)
+		w.create(xrd)
+		xrds = append(xrds, xrd)
+	}
+	for _, xrd := range xrds {
+		w.condition(xrd, "Established", "True", "WatchingCompositeResource")
+	}
+	for _, xrd := range xrds {
+		w.must(w.admin.Delete(t.Context(), xrd))
+	}
+	for _, xrd := range xrds {
+		w.remove(xrd)
+		w.eventually("the grant to go", func() (bool, string) {
+			verbs := w.grants(roleEdit, xrd.Spec.Names.Plural)
+			return verbs == nil, fmt.Sprint(verbs)
+		})
+		requests, forbidden := w.requests(xrd.Spec.Names.Plural)
+		if len(requests) == 0 || len(forbidden) > 0 {
+			t.Errorf("%s: of %d requests, these were refused: %v", xrd.Name, len(requests), forbidden)
+		}
+	}
+	if _, after := w.requests("clusterroles"); len(after) > len(before) {
+		t.Errorf("the API server refused writes of roles: %v", after[len(before):])
+	}
+}
+
 func TestAnXRDOfAReservedGroupIsRefusedAndGrantsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.operate()
