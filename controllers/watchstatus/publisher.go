@@ -28,8 +28,8 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
 
-// +kubebuilder:rbac:groups=crosswatch.io,resources=dependencywatchstatuses,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=crosswatch.io,resources=dependencywatchstatuses/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=crosswatch.io,resources=dependencywatchstatuses,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=crosswatch.io,resources=dependencywatchstatuses/status,verbs=patch
 
 const (
 	// heartbeat is after what time an object is written although nothing changed, so that one that is older has nobody who

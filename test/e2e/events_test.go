@@ -6,6 +6,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,13 +70,13 @@ func TestEventsTellTransitionsAndNotStates(t *testing.T) {
 	set := func(value string) { update(w, cm, func(c *configMap) { c.Data["value"] = value }) }
 	woken := "Normal Woken: Reconciled because of ConfigMap " + w.namespace + "/settings"
 	set("odd")
-	want := append(first, woken, `Warning ComposeResources: Pipeline step "picky": odd settings`)
+	want := slices.Concat(first, []string{woken, `Warning ComposeResources: Pipeline step "picky": odd settings`})
 	w.tells(xr, want...)
 
 	// A change that the function sees and that changes nothing.
 	calls := server.TotalCalls()
 	update(w, cm, func(c *configMap) { c.Labels = map[string]string{"seen": "yes"} })
-	w.eventually("another call", func() (bool, string) { n := server.TotalCalls(); return n > calls, fmt.Sprint(n) })
+	w.eventually("another call", func() (bool, string) { n := server.TotalCalls(); return n > calls, strconv.Itoa(n) })
 	w.settled(server.TotalCalls)
 	w.tells(xr, want...)
 }

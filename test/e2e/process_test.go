@@ -45,7 +45,7 @@ func (w *world) run(binary string) *process {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	w.must(err)
 
-	//nolint:noctx // It ends by stop or kill, after the test's context has.
+	// It ends by stop or kill, after the test's context has.
 	cmd := exec.Command(binary,
 		"--kubeconfig="+kubeconfig, "--namespace="+operatorNamespace, "--leader-elect",
 		"--status-interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")

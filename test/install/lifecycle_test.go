@@ -66,16 +66,14 @@ func (s *site) eventually(isWanted func(string) bool, args ...string) string {
 	var got string
 	var failed error
 	err := wait.PollUntilContextTimeout(s.t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		out, err := s.plane.Kubectl(ctx, args...)
-		if err != nil {
-			failed = err
-			return false, nil
+		var out string
+		if out, failed = s.plane.Kubectl(ctx, args...); failed == nil {
+			got = strings.TrimSpace(out)
 		}
-		got = strings.TrimSpace(out)
-		return isWanted(got), nil
+		return failed == nil && isWanted(got), nil
 	})
 	if err != nil {
-		s.t.Fatalf("gave up on kubectl %s, which printed %q last, and failed with: %v", strings.Join(args, " "), got, failed)
+		s.t.Fatalf("gave up on kubectl %s, which printed %q last: %v", strings.Join(args, " "), got, failed)
 	}
 	return got
 }
