@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -54,6 +55,10 @@ func TestEveryColumnShowsTheTruth(t *testing.T) {
 	w.function("relay", relay)
 	w.function("seeker", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := respond.To(req)
+		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
+		if spec, _ := respond.Observed(req)["spec"].(map[string]any); spec["seek"] != true {
+			return rsp, nil
+		}
 		respond.Require(rsp, "lost", respond.Selector{APIVersion: "late.crosswatch.io/v1", Kind: "Lost", Namespace: w.namespace, Name: "lost"})
 		return rsp, nil
 	})
@@ -77,13 +82,15 @@ func TestEveryColumnShowsTheTruth(t *testing.T) {
 		rows[statusOf(kind).Name] = n
 	}
 
-	// An XR that requires what does not exist as a kind has a reference, and is not converged.
+	// An XR that requires what does not exist as a kind refers to it all the same.
 	seeking := w.define("Seeking")
 	w.compose(seeking, step("seeker", nil))
-	w.xr(seeking, "seeking", nil)
-	rows[statusOf(seeking).Name] = tally{xrs: 1, required: 1, missing: map[string]bool{"Lost": true}, converged: "False"}
+	xr := w.xr(seeking, "seeking", nil)
+	w.ready(xr)
+	update(w, xr, func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"seek": true} })
+	rows[statusOf(seeking).Name] = tally{xrs: 1, required: 1, missing: map[string]bool{"Lost": true}, converged: "True"}
 
-	// An XRD that the API server refuses has no XRs, and keeps the others from nothing.
+	// An XRD that the API server refuses has no XRs, and does not keep all others from being converged.
 	broken := definition("Broken", v1.ScopeNamespaced, `{"type":"object","properties":{"spec":{"type":"text"}}}`)
 	w.create(broken)
 	rows[broken.Name] = tally{converged: "False"}
@@ -127,7 +134,7 @@ func TestEveryColumnShowsTheTruth(t *testing.T) {
 
 // sum is the row of all: kinds that XRs of several kinds depend on are watched once.
 func sum(rows map[string]tally) tally {
-	all := tally{kinds: map[string]bool{}, missing: map[string]bool{}, converged: "False"} // as the seeking XR is not
+	all := tally{kinds: map[string]bool{}, missing: map[string]bool{}, converged: "True"}
 	for _, n := range rows {
 		all.xrs += n.xrs
 		all.composed += n.composed

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -273,15 +274,16 @@ func (w *world) shake(kind schema.GroupVersionKind, xrs, objects, worker int, un
 func TestAHandEditOfAStatusIsUndone(t *testing.T) {
 	w := newWorld(t)
 	first := w.operate()
-	w.function("relay", relay)
+	w.function("reader", reader)
 	kind := w.define("Edited")
-	w.compose(kind, step("relay", nil))
-	w.ready(w.xr(kind, "xr", nil))
+	w.compose(kind, step("reader", nil))
+	w.ready(w.xr(kind, "xr", map[string]any{"settings": "settings"}))
 	own, all := statusOf(kind), total()
-	truth := w.shows(own, 1, 2, 2, 0, 2, 0, 1)
+	truth := w.shows(own, 1, 1, 0, 1, 1, 0, 1)
 	w.eventually("the truth", truth)
 	w.condition(own, "Converged", "True", "Tracked")
 	w.condition(own, "Watching", "True", "WatchesActive")
+	w.must(w.admin.Get(t.Context(), key(own), own))
 	before := contentOf(own)
 
 	edit := func(dws *watchv1alpha1.DependencyWatchStatus) {
@@ -295,7 +297,7 @@ func TestAHandEditOfAStatusIsUndone(t *testing.T) {
 	}
 	restored := func() (bool, string) {
 		ok, seen := truth()
-		return ok && contentOf(own) == before, seen + contentOf(own)
+		return ok && contentOf(own) == before, seen + cmp.Diff(before, contentOf(own))
 	}
 	edit(own)
 	w.eventually("the edit to be undone", restored)
