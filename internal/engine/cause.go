@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,12 +22,12 @@ type Cause struct {
 	at time.Time
 }
 
-func causeOf(kind schema.GroupVersionKind, obj *unstructured.Unstructured) Cause {
-	return Cause{Kind: kind, Object: nameOf(obj), at: time.Now()}
+func causeOf(kind schema.GroupVersionKind, obj *unstructured.Unstructured) *Cause {
+	return &Cause{Kind: kind, Object: nameOf(obj), at: time.Now()}
 }
 
 // String names the object as people write it: kind, and namespace/name.
-func (c Cause) String() string {
+func (c *Cause) String() string {
 	name := c.Object.Name
 	if c.Object.Namespace != "" {
 		name = c.Object.String()
@@ -37,33 +38,65 @@ func (c Cause) String() string {
 // Wake enqueues the XRs because an object changed whose kind the operator watches
 // by itself, such as a Composition.
 func (c *Controller) Wake(kind schema.GroupVersionKind, object types.NamespacedName, xrs ...types.NamespacedName) {
-	c.wake(Cause{Kind: kind, Object: object, at: time.Now()}, xrs...)
+	c.wake(&Cause{Kind: kind, Object: object, at: time.Now()}, xrs...)
 }
 
-// wake enqueues the XRs because of an event. What an XR waits for already stays
-// its cause: the time until it runs counts from there.
-func (c *Controller) wake(cause Cause, xrs ...types.NamespacedName) {
-	c.mu.Lock()
-	for _, xr := range xrs {
-		if _, waits := c.causes[xr]; !waits {
-			c.causes[xr] = cause
-		}
-	}
-	c.mu.Unlock()
+// wake enqueues the XRs because of an event.
+func (c *Controller) wake(cause *Cause, xrs ...types.NamespacedName) {
+	c.causes.add(cause, xrs...)
 	c.metrics.enqueued.Add(float64(len(xrs)))
 	c.Enqueue(xrs...)
 }
 
-// Cause takes, at the start of a run, what that run is for. There is none if no
-// event asked for it: the operator or the controller started, a watch became
-// Active, a failed run is tried again, or a time has come.
-func (c *Controller) Cause(xr types.NamespacedName) (Cause, bool) {
-	c.mu.Lock()
-	cause, ok := c.causes[xr]
-	delete(c.causes, xr)
-	c.mu.Unlock()
-	if ok {
+// Cause takes, at the start of a run, what that run is for: nil if no event asked
+// for it, but the start of the operator or the controller, a watch that became
+// Active, an earlier failure, or the time.
+func (c *Controller) Cause(xr types.NamespacedName) *Cause {
+	cause := c.causes.take(xr)
+	if cause != nil {
 		c.metrics.latency.Observe(time.Since(cause.at).Seconds())
 	}
-	return cause, ok
+	return cause
+}
+
+// PutBack makes what a run was for that of the next one, since this one came to
+// nothing.
+func (c *Controller) PutBack(xr types.NamespacedName, cause *Cause) { c.causes.add(cause, xr) }
+
+// manyCauses is how many are worth giving the memory back that their map took.
+const manyCauses = 1024
+
+// causes are those of the XRs that an event enqueued and that have not run since:
+// the first of each, since the time that an XR waits counts from there. One that
+// many XRs wait for is shared.
+type causes struct {
+	mu   sync.Mutex
+	byXR map[types.NamespacedName]*Cause // guarded by mu
+	most int                             // that byXR held since it was made; guarded by mu
+}
+
+func (c *causes) add(cause *Cause, xrs ...types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byXR == nil {
+		c.byXR = map[types.NamespacedName]*Cause{}
+	}
+	for _, xr := range xrs {
+		if c.byXR[xr] == nil {
+			c.byXR[xr] = cause
+		}
+	}
+	c.most = max(c.most, len(c.byXR))
+}
+
+func (c *causes) take(xr types.NamespacedName) *Cause {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cause := c.byXR[xr]
+	delete(c.byXR, xr)
+	if len(c.byXR) == 0 && c.most > manyCauses {
+		// A map never gets smaller by itself.
+		c.byXR, c.most = nil, 0
+	}
+	return cause
 }

@@ -25,12 +25,11 @@ func TestARunIsToldWhichChangeWokeItsXRFirst(t *testing.T) {
 	w.state(configMaps, engine.Active) // what is there before is woken by no event
 	w.create(configMaps, ns, "xr", nil)
 	w.expect(name)
-	cause, ok := c.Cause(name)
-	if got := cause.String(); !ok || got != "ConfigMap "+ns+"/xr" {
-		t.Errorf("a new XR was woken by %q, want itself", got)
+	if cause := c.Cause(name); cause == nil || cause.String() != "ConfigMap "+ns+"/xr" {
+		t.Errorf("a new XR was woken by %v, want itself", cause)
 	}
-	if cause, ok := c.Cause(name); ok {
-		t.Errorf("the cause %q is still there for the next run", cause)
+	if cause := c.Cause(name); cause != nil {
+		t.Errorf("the cause %v is still there for the next run", cause)
 	}
 
 	for _, required := range []string{"first", "second"} {
@@ -41,14 +40,19 @@ func TestARunIsToldWhichChangeWokeItsXRFirst(t *testing.T) {
 		w.create(secrets, ns, required, nil)
 		w.expect(someXR)
 	}
-	if cause, ok := c.Cause(someXR); !ok || cause.String() != "Secret "+ns+"/first" {
-		t.Errorf("woken by %q, want the first Secret", cause)
+	cause := c.Cause(someXR)
+	if cause == nil || cause.String() != "Secret "+ns+"/first" {
+		t.Errorf("woken by %v, want the first Secret", cause)
+	}
+	c.PutBack(someXR, cause)
+	if got := c.Cause(someXR); got != cause {
+		t.Errorf("the cause of a run that came to nothing is %v for the next, want %v", got, cause)
 	}
 
 	c.Enqueue(someXR)
 	w.expect(someXR)
-	if cause, ok := c.Cause(someXR); ok {
-		t.Errorf("woken by %q, want no event", cause)
+	if cause := c.Cause(someXR); cause != nil {
+		t.Errorf("woken by %v, want no event", cause)
 	}
 }
 

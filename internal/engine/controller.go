@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -55,12 +54,10 @@ type Controller struct {
 	queueReady chan struct{}
 
 	metrics controllerMetrics
+	causes  causes
 
 	mu   sync.Mutex
 	runs map[types.NamespacedName]*run // guarded by mu
-	// causes are those of the XRs that an event enqueued and that have not run
-	// since. Guarded by mu.
-	causes map[types.NamespacedName]Cause
 	// settled counts the runs of which settled is true. Guarded by mu.
 	settled int
 }
@@ -91,7 +88,6 @@ func newController(e *Engine, name string, kind schema.GroupVersionKind, t *depe
 		queueReady: make(chan struct{}),
 		metrics:    metricsOf(name),
 		runs:       runs,
-		causes:     map[types.NamespacedName]Cause{},
 	}
 }
 
@@ -150,23 +146,32 @@ func (c *Controller) add(priority int, xrs ...types.NamespacedName) {
 // are remembered and gone are among them: their deletion may have been missed
 // while nobody watched, and their own run is what forgets them.
 func (c *Controller) enqueueAll(informer *store.Informer) {
-	names := map[types.NamespacedName]struct{}{}
+	present := map[types.NamespacedName]types.UID{}
 	for _, obj := range informer.List("", nil) {
-		names[nameOf(obj)] = struct{}{}
+		present[nameOf(obj)] = obj.GetUID()
 	}
-	for _, name := range c.remembered() {
-		names[name] = struct{}{}
+	for _, name := range c.unsettleOthers(present) {
+		c.add(handler.LowPriority, name)
 	}
-	for name := range names {
+	for name := range present {
 		c.add(handler.LowPriority, name)
 	}
 }
 
-// remembered returns the XRs that had a run.
-func (c *Controller) remembered() []types.NamespacedName {
+// unsettleOthers takes back what is known of XRs other than those present, which
+// are gone, and returns the names of these.
+func (c *Controller) unsettleOthers(present map[types.NamespacedName]types.UID) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Keys(c.runs))
+	var gone []types.NamespacedName
+	for name, r := range c.runs {
+		if present[name] == r.uid {
+			continue
+		}
+		c.unsettleLocked(r)
+		gone = append(gone, name)
+	}
+	return gone
 }
 
 // handOver returns what a controller that follows this one has to know of the
@@ -326,8 +331,8 @@ func (c *Controller) Forget(name types.NamespacedName) {
 }
 
 func (c *Controller) dropLocked(name types.NamespacedName) {
-	if r, ok := c.runs[name]; ok && r.settled {
-		c.settled--
+	if r, ok := c.runs[name]; ok {
+		c.unsettleLocked(r)
 	}
 	delete(c.runs, name)
 }
@@ -346,7 +351,13 @@ func (c *Controller) Settle(name types.NamespacedName) {
 func (c *Controller) unsettle(name types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r, ok := c.runs[name]; ok && r.settled {
+	if r, ok := c.runs[name]; ok {
+		c.unsettleLocked(r)
+	}
+}
+
+func (c *Controller) unsettleLocked(r *run) {
+	if r.settled {
 		r.settled = false
 		c.settled--
 	}

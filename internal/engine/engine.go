@@ -30,8 +30,14 @@ type Config struct {
 	Trackers *dependency.Registry
 	// SweepInterval is the time between two sweeps.
 	SweepInterval time.Duration
-	Log           logr.Logger
+	// FailureTolerance is for how long an Active watch may fail without getting any
+	// further before it counts as Failed.
+	FailureTolerance time.Duration
+	Log              logr.Logger
 }
+
+// DefaultFailureTolerance is longer than a restart of an API server takes.
+const DefaultFailureTolerance = time.Minute
 
 // Engine runs XR controllers and the watches they share. Its methods may be
 // called concurrently.
@@ -40,7 +46,9 @@ type Engine struct {
 	discovery     store.Discovery
 	trackers      *dependency.Registry
 	sweepInterval time.Duration
-	log           logr.Logger
+	// failureTolerance is that of the Config.
+	failureTolerance time.Duration
+	log              logr.Logger
 
 	// ctx ends when Run does; everything the engine starts ends with it.
 	ctx    context.Context
@@ -63,16 +71,17 @@ type Engine struct {
 func New(c Config) *Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Engine{
-		dynamic:       c.Dynamic,
-		discovery:     c.Discovery,
-		trackers:      c.Trackers,
-		sweepInterval: c.SweepInterval,
-		log:           c.Log,
-		ctx:           ctx,
-		cancel:        cancel,
-		controllers:   map[string]*Controller{},
-		former:        map[string]map[types.NamespacedName]*run{},
-		watches:       map[schema.GroupVersionKind]*watch{},
+		dynamic:          c.Dynamic,
+		discovery:        c.Discovery,
+		trackers:         c.Trackers,
+		sweepInterval:    c.SweepInterval,
+		failureTolerance: c.FailureTolerance,
+		log:              c.Log,
+		ctx:              ctx,
+		cancel:           cancel,
+		controllers:      map[string]*Controller{},
+		former:           map[string]map[types.NamespacedName]*run{},
+		watches:          map[schema.GroupVersionKind]*watch{},
 	}
 }
 
@@ -304,31 +313,55 @@ type WatchInfo struct {
 	Store store.Mode
 	// Objects is the number of objects that the watch's store holds.
 	Objects int
-	// Controllers are the names of the controllers that need it, sorted.
-	Controllers []string
+	// Controllers is how many controllers need it.
+	Controllers int
 }
 
 // Watches describes the watches in service, sorted by kind.
 func (e *Engine) Watches() []WatchInfo {
 	e.mu.Lock()
 	out := make([]WatchInfo, 0, len(e.watches))
-	informers := make([]*store.Informer, 0, len(e.watches))
+	informers := make(map[schema.GroupVersionKind]*store.Informer, len(e.watches))
 	for _, w := range e.watches {
-		info := WatchInfo{GVK: w.gvk, State: w.state, Message: w.message}
-		for _, c := range *w.users.Load() {
-			info.Controllers = append(info.Controllers, c.name)
-		}
-		slices.Sort(info.Controllers)
-		out = append(out, info)
-		informers = append(informers, w.informer)
+		out = append(out, w.infoLocked())
+		informers[w.gvk] = w.informer
 	}
 	e.mu.Unlock()
 
-	for i, informer := range informers {
-		if informer != nil && out[i].State == Active {
-			out[i].Objects, out[i].Store = informer.Len(), informer.Mode()
-		}
+	for i := range out {
+		out[i].look(informers[out[i].GVK])
 	}
-	slices.SortFunc(out, func(a, b WatchInfo) int { return cmp.Compare(a.GVK.String(), b.GVK.String()) })
+	slices.SortFunc(out, func(a, b WatchInfo) int { return compareKinds(a.GVK, b.GVK) })
 	return out
+}
+
+// Watch describes the kind's watch; it is Starting if none is in service.
+func (e *Engine) Watch(gvk schema.GroupVersionKind) WatchInfo {
+	e.mu.Lock()
+	w, ok := e.watches[gvk]
+	if !ok {
+		e.mu.Unlock()
+		return WatchInfo{GVK: gvk, State: Starting}
+	}
+	info, informer := w.infoLocked(), w.informer
+	e.mu.Unlock()
+	info.look(informer)
+	return info
+}
+
+// infoLocked describes the watch but for what its informer says. Engine.mu must
+// be held.
+func (w *watch) infoLocked() WatchInfo {
+	return WatchInfo{GVK: w.gvk, State: w.state, Message: w.message, Controllers: len(*w.users.Load())}
+}
+
+// look adds what the informer says.
+func (i *WatchInfo) look(informer *store.Informer) {
+	if informer != nil && i.State == Active {
+		i.Objects, i.Store = informer.Len(), informer.Mode()
+	}
+}
+
+func compareKinds(a, b schema.GroupVersionKind) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
 }

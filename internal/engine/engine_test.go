@@ -291,6 +291,7 @@ func TestARestartRemembersWhichXRsThereWere(t *testing.T) {
 	w.engine.Stop("xrs")
 	must(t, w.client.Delete(t.Context(), goes))
 	restarted := w.start("xrs", configMaps)
+	w.state(configMaps, engine.Active)
 	w.expect(goesName) // only its own run can find that it is gone
 
 	if seen, fresh := restarted.Begin(staysName); seen == nil || !fresh {

@@ -57,6 +57,10 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// tolerance is that of the engines under test: shorter than the time between two
+// attempts of an informer, so that the second failure in a row is one too many.
+const tolerance = 500 * time.Millisecond
+
 // soon bounds what should take milliseconds on a busy machine.
 const soon = 20 * time.Second
 
@@ -94,7 +98,7 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 
 	w := &world{t: t, client: c, woken: make(chan types.NamespacedName, 10_000), trackers: dependency.NewRegistry()}
 	w.engine = engine.New(engine.Config{
-		Dynamic: dyn, Discovery: disco, Trackers: w.trackers, SweepInterval: time.Hour, Log: logr.Discard(),
+		Dynamic: dyn, Discovery: disco, Trackers: w.trackers, SweepInterval: time.Hour, FailureTolerance: tolerance, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

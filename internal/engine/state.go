@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -49,9 +50,9 @@ var errUnwatchable = errors.New("the kind has no list or no watch")
 func classify(gvk schema.GroupVersionKind, resource string, err error) (State, string) {
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return Forbidden, fmt.Sprintf("the operator may not read %q of API group %q: add the rule "+
-			`{apiGroups: [%q], resources: [%q], verbs: ["get", "list", "watch"]} `+
-			`to a ClusterRole with the label crosswatch.io/aggregate-to-crosswatch: "true"`, resource, gvk.Group, gvk.Group, resource)
+		return Forbidden, fmt.Sprintf("the operator may not read it: add {apiGroups: [%s], resources: [%s], verbs: [get, list, watch]}, "+
+			"and create, patch, delete if it is composed, to a ClusterRole with the label crosswatch.io/aggregate-to-crosswatch=true",
+			cmp.Or(gvk.Group, `""`), resource)
 	case apierrors.IsNotFound(err):
 		return NotFound, "the API server does not serve this kind: " +
 			"install what defines it, or correct the apiVersion and kind that ask for it"

@@ -212,17 +212,32 @@ func (e *Engine) serve(ctx context.Context, w *watch) (wasActive bool, err error
 	}
 
 	e.activate(w, informer)
+	return true, e.attend(ctx, w, informer, h.ch)
+}
+
+// attend returns when the informer of an Active watch has to be replaced, which it
+// says, or when ctx ends. An informer outlives an API server that is away for a
+// while; then its events come late, and none is lost. It can't outlive its kind or
+// its permission, and one that gets no further while it fails is of no use.
+func (e *Engine) attend(ctx context.Context, w *watch, informer *store.Informer, failed <-chan error) error {
+	resource := informer.Kind().Resource.Resource
+	var since time.Time // of the first failure after which the informer got no further
+	var version string
 	for {
 		select {
-		case err := <-h.ch:
-			// Once synced, an informer outlives an API server that is away for a
-			// while. It can't outlive its kind, or its permission.
-			if s, _ := classify(w.gvk, kind.Resource.Resource, err); s != Failed {
-				e.fail(ctx, w, kind.Resource.Resource, err)
-				return true, err
+		case err := <-failed:
+			now := time.Now()
+			if since.IsZero() || informer.Version() != version {
+				since, version = now, informer.Version()
 			}
+			state, _ := classify(w.gvk, resource, err)
+			if state != Failed || now.Sub(since) > e.failureTolerance {
+				e.fail(ctx, w, resource, err)
+				return err
+			}
+			watchFailures.WithLabelValues(string(state)).Inc()
 		case <-ctx.Done():
-			return true, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

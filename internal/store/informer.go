@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +40,7 @@ type Informer struct {
 	synced <-chan struct{}
 	cancel context.CancelFunc
 	done   chan struct{}
+	told   *atomic.Int64 // as of Len
 }
 
 // Start lists and watches the kind until ctx ends or Stop is called. Whoever
@@ -57,7 +59,8 @@ func Start(ctx context.Context, client dynamic.Interface, kind Kind, h Handler) 
 	if err := shared.SetWatchErrorHandlerWithContext(onFailure); err != nil {
 		return nil, fmt.Errorf("cannot set the failure handler for %s: %w", kind.GVK, err)
 	}
-	registration, err := shared.AddEventHandlerWithOptions(adapter{h}, cache.HandlerOptions{})
+	told := &atomic.Int64{}
+	registration, err := shared.AddEventHandlerWithOptions(adapter{h, told}, cache.HandlerOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot set the event handler for %s: %w", kind.GVK, err)
 	}
@@ -69,6 +72,7 @@ func Start(ctx context.Context, client dynamic.Interface, kind Kind, h Handler) 
 		synced: registration.HasSyncedChecker().Done(),
 		cancel: cancel,
 		done:   make(chan struct{}),
+		told:   told,
 	}
 	go func() {
 		defer close(i.done)
@@ -105,8 +109,13 @@ func (i *Informer) Kind() Kind { return i.kind }
 // Mode says how much is kept of each object.
 func (i *Informer) Mode() Mode { return Full }
 
-// Len returns the number of objects kept.
-func (i *Informer) Len() int { return len(i.shared.GetIndexer().ListKeys()) }
+// Version is the resource version up to which the informer has come. It changes
+// at least as often as the API server sends a bookmark.
+func (i *Informer) Version() string { return i.shared.LastSyncResourceVersion() }
+
+// Len returns the number of objects that were told of and not told to be gone,
+// those of the first list included. It costs nothing.
+func (i *Informer) Len() int { return int(i.told.Load()) }
 
 // Get returns the object, or nil if there is none. The namespace is empty for
 // a cluster-scoped kind. The object is shared: never change it.
@@ -151,9 +160,14 @@ func (i *Informer) List(namespace string, match map[string]string) []*unstructur
 }
 
 // adapter turns client-go's callbacks into a Handler's.
-type adapter struct{ Handler }
+type adapter struct {
+	Handler
+
+	told *atomic.Int64
+}
 
 func (a adapter) OnAdd(obj any, initial bool) {
+	a.told.Add(1)
 	if !initial {
 		a.OnEvent(nil, obj.(*unstructured.Unstructured))
 	}
@@ -169,6 +183,7 @@ func (a adapter) OnUpdate(old, current any) {
 }
 
 func (a adapter) OnDelete(obj any) {
+	a.told.Add(-1)
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		// The deletion itself was missed: the last state known stands for it.
 		obj = gone.Obj

@@ -471,8 +471,8 @@ func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 	w.compose(kind, step("planner", nil))
 	xr := w.xr(kind, "xr", nil)
 	remedy := []string{
-		`{apiGroups: ["batch"], resources: ["cronjobs"], verbs: ["get", "list", "watch"]}`,
-		`ClusterRole with the label crosswatch.io/aggregate-to-crosswatch: "true"`,
+		"{apiGroups: [batch], resources: [cronjobs], verbs: [get, list, watch]}",
+		"ClusterRole with the label crosswatch.io/aggregate-to-crosswatch=true",
 	}
 	w.fails(xr, append([]string{`"planner"`}, remedy...)...)
 	w.eventually("the watch to be Forbidden, with the remedy", func() (bool, string) {

@@ -101,7 +101,7 @@ func TestAForbiddenKindCostsItsXRsAConditionAndTheOperatorNothing(t *testing.T) 
 	kind := w.define("Curious")
 	w.compose(kind, step("curious", nil))
 	xr := w.xr(kind, "xr", nil)
-	w.fails(xr, `"curious"`, "Deployment", `apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "watch"]`)
+	w.fails(xr, `"curious"`, "Deployment", "{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}")
 	w.answers("http://"+address+"/readyz", "", http.StatusOK)
 
 	w.create(&rbacv1.ClusterRole{

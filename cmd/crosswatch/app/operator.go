@@ -70,11 +70,12 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 		connections: connections,
 		runner:      runner,
 		engine: engine.New(engine.Config{
-			Dynamic:       c.dynamic,
-			Discovery:     c.discovery,
-			Trackers:      dependency.NewRegistry(),
-			SweepInterval: o.SweepInterval,
-			Log:           mgr.GetLogger().WithName("engine"),
+			Dynamic:          c.dynamic,
+			Discovery:        c.discovery,
+			Trackers:         dependency.NewRegistry(),
+			SweepInterval:    o.SweepInterval,
+			FailureTolerance: engine.DefaultFailureTolerance,
+			Log:              mgr.GetLogger().WithName("engine"),
 		}),
 	}, nil
 }
