@@ -6,6 +6,7 @@ package composite
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -36,10 +37,8 @@ func (p *pass) tell() {
 	for _, result := range news(last, p.out.Results) {
 		p.event(eventType(result.Severity), result.Reason, noteOf(result))
 	}
-	for _, c := range p.conditions {
-		if isNews(find(p.before.Conditions(), c.Type), c) {
-			p.event(eventTypeOf(c), cmp.Or(c.Reason, c.Type), noteOfCondition(c))
-		}
+	if p.statusShown {
+		p.tellConditions()
 	}
 }
 
@@ -54,12 +53,29 @@ func (p *pass) tellCause() {
 	p.event(corev1.EventTypeNormal, ReasonWoken, "Reconciled because of "+p.cause.String())
 }
 
+// tellConditions compares what the XR shows now with what it showed before.
+func (p *pass) tellConditions() {
+	for _, c := range p.conditions {
+		was := find(p.before.Conditions(), c.Type)
+		isNew := isNews(was, c)
+		if c.Type == commonv1.TypeSynced && !isWait(c) {
+			// That it is synced again is news however long it waited in between.
+			alarmed := p.memory.alarm(p.key, c.Status == corev1.ConditionFalse && c.Reason != commonv1.ReasonReconcilePaused)
+			isNew = isNew || alarmed && c.Status == corev1.ConditionTrue
+		}
+		if isNew {
+			p.event(eventTypeOf(c), cmp.Or(c.Reason, c.Type), noteOfCondition(c))
+		}
+	}
+}
+
+func isWait(c commonv1.Condition) bool { return c.Reason == commonv1.ReasonWaitingForWatch }
+
 // isNews reports whether a condition is another than it was, in more than its
 // words. That an XR is not synced is news from the start, with its words; the
 // other conditions of a new XR are not. Neither is the wait for a watch, nor what
 // follows from a fatal result, which is told itself.
 func isNews(was *commonv1.Condition, c commonv1.Condition) bool {
-	isWait := func(c commonv1.Condition) bool { return c.Reason == commonv1.ReasonWaitingForWatch }
 	switch {
 	case isWait(c), c.Reason == commonv1.ReasonFatalError:
 		return false
@@ -72,7 +88,7 @@ func isNews(was *commonv1.Condition, c commonv1.Condition) bool {
 }
 
 func eventTypeOf(c commonv1.Condition) string {
-	if c.Status == corev1.ConditionTrue {
+	if c.Status == corev1.ConditionTrue || c.Reason == commonv1.ReasonReconcilePaused {
 		return corev1.EventTypeNormal
 	}
 	return corev1.EventTypeWarning
@@ -86,8 +102,14 @@ func noteOfCondition(c commonv1.Condition) string {
 	return note
 }
 
+// event sends one. The recorder takes events for the same that differ in nothing
+// but their notes, and drops all notes but the first: so the note is in the
+// action, too.
 func (p *pass) event(eventType, reason, note string) {
-	p.config.Events.Eventf(p.before.Unstructured, nil, eventType, reason, actionCompose, "%s", shortened(note, maxNote))
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(note))
+	action := fmt.Sprintf("%s-%08x", actionCompose, h.Sum32())
+	p.config.Events.Eventf(p.before.Unstructured, nil, eventType, reason, action, "%s", shortened(note, maxNote))
 }
 
 // news returns the results, each once, that are not among the last ones.

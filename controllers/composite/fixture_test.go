@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -50,6 +49,7 @@ type world struct {
 	reconciler *Reconciler
 	clock      *clocktesting.FakePassiveClock
 	events     []string
+	sent       map[string]bool
 	settled    int
 	cause      *engine.Cause
 	results    []string
@@ -64,6 +64,7 @@ func newWorld() *world {
 	w := &world{
 		Server:  fakeapi.New(),
 		Tracker: dependency.NewTracker(),
+		sent:    map[string]bool{},
 		clock:   clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)),
 		respond: func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse { return &fnv1.RunFunctionResponse{} },
 	}
@@ -145,15 +146,16 @@ func (w *world) Begin(xr types.NamespacedName) (*unstructured.Unstructured, bool
 }
 
 // Cause implements session: what the test says, once.
-func (w *world) Cause(types.NamespacedName) (engine.Cause, bool) {
+func (w *world) Cause(types.NamespacedName) *engine.Cause {
 	cause := w.cause
 	w.cause = nil
-	return ptr.Deref(cause, engine.Cause{}), cause != nil
+	return cause
 }
-func (w *world) Reconciled(result string)                      { w.results = append(w.results, result) }
-func (w *world) Wrote(*unstructured.Unstructured)              {}
-func (w *world) Settle(types.NamespacedName)                   { w.settled++ }
-func (w *world) Resource() (schema.GroupVersionResource, bool) { return apps, true }
+func (w *world) PutBack(_ types.NamespacedName, cause *engine.Cause) { w.cause = cause }
+func (w *world) Reconciled(result string)                            { w.results = append(w.results, result) }
+func (w *world) Wrote(*unstructured.Unstructured)                    {}
+func (w *world) Settle(types.NamespacedName)                         { w.settled++ }
+func (w *world) Resource() (schema.GroupVersionResource, bool)       { return apps, true }
 
 func (w *world) Require(_ context.Context, xr types.NamespacedName, r dependency.Requirement) (function.Reader, error) {
 	w.Tracker.Require(xr, r)
@@ -192,8 +194,15 @@ func (w *world) Run(ctx context.Context, step function.Step) (*function.Answer, 
 	return &function.Answer{Response: w.respond(step.Request), Requirements: []dependency.Requirement{clusters}, TTL: w.ttl}, nil
 }
 
-// Eventf implements events.EventRecorder.
-func (w *world) Eventf(_, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+// Eventf implements events.EventRecorder. Like the real one, it takes an event that
+// differs from another in nothing but its note for the same once more.
+func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, action, note string, args ...any) {
+	xr := regarding.(*unstructured.Unstructured)
+	key := strings.Join([]string{eventType, reason, action, string(xr.GetUID()), xr.GetResourceVersion()}, "/")
+	if w.sent[key] {
+		return
+	}
+	w.sent[key] = true
 	w.events = append(w.events, fmt.Sprintf("%s %s: %s", eventType, reason, fmt.Sprintf(note, args...)))
 }
 

@@ -23,6 +23,9 @@ type remembered struct {
 	uid types.UID
 	// results of the last run; nil before the first.
 	results map[uint64]struct{}
+	// alarmed is whether it was told that the XR is not synced, and not yet that
+	// it is again.
+	alarmed bool
 }
 
 // claim makes the memory of that name that of the XR with that UID. If it was
@@ -61,6 +64,18 @@ func (m *memory) swap(key types.NamespacedName, results []composer.Result) map[u
 	have := m.byXR[key]
 	before := have.results
 	have.results = now
+	m.byXR[key] = have
+	return before
+}
+
+// alarm remembers whether it was told that the XR is not synced, and returns
+// whether it had been.
+func (m *memory) alarm(key types.NamespacedName, alarmed bool) (before bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	have := m.byXR[key]
+	before, have.alarmed = have.alarmed, alarmed
 	m.byXR[key] = have
 	return before
 }

@@ -20,10 +20,12 @@ func (p *pass) pause(ctx context.Context) error {
 	if status == nil {
 		status = map[string]any{}
 	}
-	setConditions(status, dated(paused(p.keptConditions()), p.xr.Conditions(), p.config.Clock.Now()))
+	p.conditions = paused(p.keptConditions())
+	setConditions(status, dated(p.conditions, p.xr.Conditions(), p.config.Clock.Now()))
 	if err := p.applyStatus(ctx, status); err != nil {
 		return fmt.Errorf("cannot write that reconciling is paused: %w", err)
 	}
+	p.tellConditions()
 	return nil
 }
 

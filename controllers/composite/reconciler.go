@@ -40,8 +40,10 @@ type session interface {
 // runs knows the XRs, and which state of them a run may start from.
 type runs interface {
 	Begin(xr types.NamespacedName) (obj *unstructured.Unstructured, fresh bool)
-	// Cause takes what woke the XR for this run, if an event did.
-	Cause(xr types.NamespacedName) (engine.Cause, bool)
+	// Cause takes what woke the XR for this run, nil if no event did, and PutBack
+	// leaves it to the next.
+	Cause(xr types.NamespacedName) *engine.Cause
+	PutBack(xr types.NamespacedName, cause *engine.Cause)
 	Wrote(obj *unstructured.Unstructured)
 	Settle(xr types.NamespacedName)
 	// Reconciled counts a run by what it came to.
@@ -84,8 +86,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !fresh || !served {
 		return reconcile.Result{}, nil // an event that brings what is missing is on its way
 	}
-	cause, woken := r.session.Cause(req.NamespacedName)
-	logStart(ctx, cause, woken)
+	cause := r.session.Cause(req.NamespacedName)
+	logStart(ctx, cause)
 	if stored == nil {
 		r.forget(req.NamespacedName)
 		r.session.Reconciled(resultForgotten)
@@ -93,20 +95,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 
 	p := r.newPass(req.NamespacedName, stored, resource)
-	if woken {
-		p.cause = &cause
-	}
+	p.cause = cause
 	r.session.Reconciled(p.reconcile(ctx))
+	if p.outdated && cause != nil {
+		r.session.PutBack(req.NamespacedName, cause)
+	}
 	return p.requeue()
 }
 
 // logStart says what a run is for, to whoever follows one.
-func logStart(ctx context.Context, cause engine.Cause, woken bool) {
+func logStart(ctx context.Context, cause *engine.Cause) {
 	logger := log.FromContext(ctx).V(1)
 	if !logger.Enabled() {
 		return
 	}
-	if woken {
+	if cause != nil {
 		logger.Info("Reconciling", "wokenBy", cause.String())
 		return
 	}
@@ -130,9 +133,13 @@ type pass struct {
 	out         composer.Output                 // by compose
 	conditions  []commonv1.Condition            // by writeStatus
 	statusSent  bool                            // by writeStatus
+	statusShown bool                            // by writeStatus: the XR shows the conditions
 
 	// cause is what woke the XR, nil if no event did.
 	cause *engine.Cause
+
+	// gone says that the XR was deleted meanwhile.
+	gone bool
 
 	// outdated says that a write to the XR found another XR than this pass
 	// started from.
@@ -173,7 +180,7 @@ func (p *pass) reconcile(ctx context.Context) string {
 		return resultOutdated // the XR is another by now: nobody needs to hear of this run
 	}
 	p.err = p.writeStatus(ctx)
-	if !p.outdated {
+	if !p.outdated && !p.gone {
 		p.tell()
 	}
 	return p.resultOr(resultSynced)

@@ -241,6 +241,83 @@ func TestReconcilePause(t *testing.T) {
 	if w.runs != runs || w.condition(t, commonv1.TypeReady).Reason != commonv1.ReasonAvailable {
 		t.Error("a paused XR is left as it is")
 	}
+
+	w.annotate(v1.AnnotationPaused, "false")
+	w.mustReconcile(t)
+	want := []string{"Normal ReconcilePaused: Synced is False: " + pausedMessage, "Normal ReconcileSuccess: Synced is True"}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// However a run that mends a failure was held up: who heard of the failure hears of
+// the end of it.
+func TestReconcileTellsThatAFailureIsOver(t *testing.T) {
+	w := newWorld()
+	var told []string
+	for _, err := range []error{errors.New("unreachable"), &engine.WatchError{State: engine.Starting}, nil, nil} {
+		w.runErr = err
+		_, _ = w.reconcile(t)
+		told = append(told, w.told()...)
+	}
+	want := []string{
+		"Warning ReconcileError: Synced is False: pipeline: unreachable",
+		"Normal Available: Ready is True",
+		"Normal ReconcileSuccess: Synced is True",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestReconcileTellsNoConditionThatTheXRDoesNotShow(t *testing.T) {
+	w := newWorld()
+	status := fnv1.Status_STATUS_CONDITION_TRUE
+	w.respond = func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+		return &fnv1.RunFunctionResponse{Conditions: []*fnv1.Condition{{Type: "Placed", Status: status, Reason: "Moved"}}}
+	}
+	w.mustReconcile(t)
+	w.told()
+
+	status = fnv1.Status_STATUS_CONDITION_FALSE
+	w.Refuse = func(write fakeapi.Write, _ *unstructured.Unstructured) error {
+		if write.Subresource == "status" {
+			return apierrors.NewServiceUnavailable("busy")
+		}
+		return nil
+	}
+	for range 2 {
+		if _, err := w.reconcile(t); err == nil {
+			t.Error("a status that could not be written is tried again")
+		}
+	}
+	if got := w.told(); len(got) > 0 {
+		t.Errorf("told what the XR does not show: %q", got)
+	}
+	w.Refuse = nil
+	w.mustReconcile(t)
+	if diff := cmp.Diff([]string{"Warning Moved: Placed is False"}, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// What a run was for is what the next one is for, if somebody else wrote to the XR
+// under its hands.
+func TestReconcileLeavesItsCauseToTheNextRun(t *testing.T) {
+	w := newWorld()
+	w.mustReconcile(t)
+	w.told()
+	w.respond = withStatus(object{"replicas": 2})
+	w.cause = &engine.Cause{Kind: schema.GroupVersionKind{Kind: "Cluster"}, Object: types.NamespacedName{Name: "east"}}
+	w.Refuse = func(write fakeapi.Write, _ *unstructured.Unstructured) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: write.Resource}, write.Name, errors.New("it was modified"))
+	}
+	w.mustReconcile(t)
+	w.Refuse = nil
+	w.mustReconcile(t)
+	if diff := cmp.Diff([]string{"Normal Woken: Reconciled because of Cluster east"}, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
 }
 
 func TestReconcileAcknowledgesRequests(t *testing.T) {
@@ -259,10 +336,15 @@ func TestReconcileTellsNewsOnce(t *testing.T) {
 			{Severity: fnv1.Severity_SEVERITY_WARNING, Message: "hot"},
 			{Severity: fnv1.Severity_SEVERITY_NORMAL, Message: "placed", Reason: ptr.To("Placed")},
 			{Severity: fnv1.Severity_SEVERITY_WARNING, Message: "hot"},
+			{Severity: fnv1.Severity_SEVERITY_WARNING, Message: "loud"},
 		}}
 	}
 	w.mustReconcile(t)
-	want := []string{`Warning ComposeResources: Pipeline step "make": hot`, `Normal Placed: Pipeline step "make": placed`}
+	want := []string{
+		`Warning ComposeResources: Pipeline step "make": hot`,
+		`Normal Placed: Pipeline step "make": placed`,
+		`Warning ComposeResources: Pipeline step "make": loud`,
+	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

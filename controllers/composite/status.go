@@ -30,9 +30,11 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
+		p.statusShown = true
 		return p.err
 	case apierrors.IsNotFound(err):
-		return nil // the XR is gone, and with it all that could be said of it
+		p.gone = true // and with it all that could be said of it
+		return nil
 	case apierrors.IsConflict(err):
 		p.outdated = true // the next run says it
 		return p.err
