@@ -83,7 +83,7 @@ func benchWatches() []engine.WatchInfo {
 	watches := make([]engine.WatchInfo, benchKinds)
 	for i := range watches {
 		watches[i] = engine.WatchInfo{
-			GVK: benchKind(i), State: engine.Active, Store: "Full", Objects: i, Controllers: []string{"rooms.example.org"},
+			GVK: benchKind(i), State: engine.Active, Store: "Full", Objects: i, Controllers: 1,
 		}
 	}
 	return watches

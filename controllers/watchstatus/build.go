@@ -17,8 +17,11 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
 
-// maxListed is how many kinds, and how many shared watches, an object lists: with thousands of them it stays small.
-const maxListed = 100
+// maxListed is how many kinds an object lists, and maxShared how many shared watches: with thousands of them it stays small.
+const (
+	maxListed = 100
+	maxShared = 50
+)
 
 // watchesByKind are the watches in service.
 type watchesByKind map[schema.GroupVersionKind]*engine.WatchInfo
@@ -49,7 +52,8 @@ func statusOf(f Facts, byKind watchesByKind) v1alpha1.DependencyWatchStatusStatu
 // clusterStatusOf returns the status of all XR controllers together. Its conditions are not dated, and it has no time.
 func clusterStatusOf(v view, operator v1alpha1.OperatorInfo) v1alpha1.DependencyWatchStatusStatus {
 	status, missing := summarise(v.facts, v.byKind)
-	addOwn(missing, v.facts, v.byKind)
+	// An XRD that can't have XRs is a matter of its own.
+	addOwn(missing, slices.DeleteFunc(slices.Clone(v.facts), func(f Facts) bool { return f.Vacant }), v.byKind)
 	status.Conditions = []commonv1.Condition{clusterConvergedOf(v.facts), watchingOf(missing)}
 	status.Operator = &operator
 	status.SharedWatches = sharedWatches(v.watches)
@@ -140,10 +144,10 @@ func kindStatus(k dependency.KindStats, w *engine.WatchInfo) v1alpha1.KindStatus
 	return status
 }
 
-// sharedWatches lists the watches that are not active first: of too many, these are the ones to see.
+// sharedWatches lists the watches that are not active first, then those with most objects: of too many, these are the ones to see.
 func sharedWatches(watches []engine.WatchInfo) []v1alpha1.SharedWatch {
-	listed := first(maxListed, watches, func(a, b engine.WatchInfo) int {
-		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), compareKinds(a.GVK, b.GVK))
+	listed := first(maxShared, watches, func(a, b engine.WatchInfo) int {
+		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), cmp.Compare(b.Objects, a.Objects), compareKinds(a.GVK, b.GVK))
 	})
 	shared := make([]v1alpha1.SharedWatch, 0, len(listed))
 	for _, w := range listed {
@@ -153,7 +157,7 @@ func sharedWatches(watches []engine.WatchInfo) []v1alpha1.SharedWatch {
 			Kind:        clip(kind, maxKind),
 			State:       v1alpha1.WatchState(w.State),
 			Objects:     int64(w.Objects),
-			Controllers: int64(len(w.Controllers)),
+			Controllers: int64(w.Controllers),
 			Message:     clip(w.Message, maxMessage),
 		})
 	}

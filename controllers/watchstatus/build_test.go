@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -45,9 +46,9 @@ var (
 		},
 	}
 	watches = []engine.WatchInfo{
-		{GVK: podKind, State: engine.Active, Store: store.Full, Objects: 12, Controllers: []string{"rooms.example.org"}},
-		{GVK: doorKind, State: engine.Forbidden, Message: "not allowed", Controllers: []string{"a", "rooms.example.org"}},
-		{GVK: roomKind, State: engine.Active, Store: store.Full, Objects: 3, Controllers: []string{"rooms.example.org"}},
+		{GVK: podKind, State: engine.Active, Store: store.Full, Objects: 12, Controllers: 1},
+		{GVK: doorKind, State: engine.Forbidden, Message: "not allowed", Controllers: 2},
+		{GVK: roomKind, State: engine.Active, Store: store.Full, Objects: 3, Controllers: 1},
 	}
 	notWatchedMessage = `not watched: kind "Door" of example.org/v1 (Forbidden: not allowed); kind "Lamp" of example.org/v1 (no watch is in service yet)`
 )
@@ -124,8 +125,8 @@ func TestClusterStatusOf(t *testing.T) {
 		SharedWatches: []v1alpha1.SharedWatch{
 			{APIVersion: "example.org/v1", Kind: "Door", State: v1alpha1.WatchForbidden, Controllers: 2, Message: "not allowed"},
 			{APIVersion: "v1", Kind: "Pod", State: v1alpha1.WatchActive, Objects: 12, Controllers: 1},
-			{APIVersion: "example.org/v1", Kind: "House", State: v1alpha1.WatchActive, Objects: 1},
 			{APIVersion: "example.org/v1", Kind: "Room", State: v1alpha1.WatchActive, Objects: 3, Controllers: 1},
+			{APIVersion: "example.org/v1", Kind: "House", State: v1alpha1.WatchActive, Objects: 1},
 		},
 		Objects:      16,
 		TrackerBytes: 8 << 10, // of 9000
@@ -133,6 +134,33 @@ func TestClusterStatusOf(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, clusterStatusOf(viewOf(all, houses, rooms), operator)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// One XRD with a typing error is no reason to doubt all others.
+func TestAnXRDThatCanHaveNoXRsDoesNotCountForAll(t *testing.T) {
+	vacant := Facts{XRD: "halls.example.org", Kind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Hall"}, Down: "no", Vacant: true}
+	stalled := vacant
+	stalled.Vacant = false
+	for name, tc := range map[string]struct {
+		facts Facts
+		want  corev1.ConditionStatus
+	}{
+		"Vacant":  {vacant, corev1.ConditionTrue},
+		"Stalled": {stalled, corev1.ConditionFalse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := clusterStatusOf(viewOf(nil, tc.facts), operator)
+			for _, condition := range []string{commonv1.TypeConverged, commonv1.TypeWatching} {
+				if got := status.GetCondition(condition).Status; got != tc.want {
+					t.Errorf("%s is %s, want %s", condition, got, tc.want)
+				}
+			}
+			own := statusOf(tc.facts, nil)
+			if got := own.GetCondition(commonv1.TypeWatching).Status; got != corev1.ConditionFalse {
+				t.Errorf("its own object says that Watching is %s", got)
+			}
+		})
 	}
 }
 
@@ -239,7 +267,7 @@ func TestKindsAreLimited(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("listed kinds (-want +got):\n%s", diff)
 	}
-	if status.KindsOmitted != total-maxListed || len(status.SharedWatches) != maxListed || status.SharedWatchesOmitted != total-maxListed {
+	if status.KindsOmitted != total-maxListed || len(status.SharedWatches) != maxShared || status.SharedWatchesOmitted != total-maxShared {
 		t.Errorf("want what is omitted to be counted, got %d kinds omitted, %d watches, %d watches omitted",
 			status.KindsOmitted, len(status.SharedWatches), status.SharedWatchesOmitted)
 	}
@@ -248,24 +276,24 @@ func TestKindsAreLimited(t *testing.T) {
 	}
 }
 
-// However many kinds there are, and whatever texts come with them, an object lists a hundred and stays small.
+// However many kinds there are, and whatever texts come with them, an object lists a part of them and stays small.
 func TestObjectsStaySmall(t *testing.T) {
 	const many = 10_000
 	for name, text := range map[string]string{
-		"Plain":      strings.Repeat("The API server did not answer. ", 8),
+		"Plain":      strings.Repeat("The API server did not answer. ", 12),
 		"Quotes":     strings.Repeat(`"`, 200),
 		"Markup":     strings.Repeat("<&>", 80),
 		"Controls":   strings.Repeat("\x00\n", 100),
-		"Multibyte":  strings.Repeat("дверь€🚪", 15),
-		"NotUnicode": strings.Repeat("\xff", 200),
+		"Multibyte":  strings.Repeat("дверь€🚪", 25),
+		"NotUnicode": strings.Repeat("\xff", 400),
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts := Facts{XRD: "rooms.example.org", Kind: roomKind, Known: many, Stats: dependency.Stats{XRs: many, References: many}}
-			watches, users := make([]engine.WatchInfo, many), make([]string, 1000)
+			watches := make([]engine.WatchInfo, many)
 			for i := range watches {
 				gvk := schema.GroupVersionKind{Group: text, Version: fmt.Sprintf("v%d", i), Kind: text}
 				watches[i] = engine.WatchInfo{
-					GVK: gvk, State: engine.Unwatchable, Store: "OnDemand", Objects: 1e9, Controllers: users, Message: text,
+					GVK: gvk, State: engine.Unwatchable, Store: "OnDemand", Objects: 1e9, Controllers: 1e6, Message: text,
 				}
 				facts.Stats.Kinds = append(facts.Stats.Kinds, dependency.KindStats{GVK: gvk, References: 1e9, Dependants: 1e9})
 			}

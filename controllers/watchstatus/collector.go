@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
 
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
 
-// watchStates are all states of a watch: a count of none is told, too.
+// watchStates are those of watches in service: a count of none is told, too.
 var watchStates = []engine.State{
-	engine.Starting, engine.Active, engine.Forbidden, engine.NotFound, engine.Unwatchable, engine.Failed, engine.Stopping,
+	engine.Starting, engine.Active, engine.Forbidden, engine.NotFound, engine.Unwatchable, engine.Failed,
 }
 
 var (
@@ -25,7 +26,7 @@ var (
 	settledDesc = prometheus.NewDesc("crosswatch_composites_settled",
 		"XRs of which it is known what they depend on, or that there is nothing to know.", []string{"controller"}, nil)
 	convergedDesc = prometheus.NewDesc("crosswatch_converged",
-		"Whether every known XR has settled since the operator started.", []string{"controller"}, nil)
+		"Whether every known XR has settled since the operator started; 0 also where nobody reconciles the XRs of an XRD.", []string{"controller"}, nil)
 	referencesDesc = prometheus.NewDesc("crosswatch_references",
 		"References that XRs hold.", []string{"controller", "role"}, nil)
 	trackerBytesDesc = prometheus.NewDesc("crosswatch_tracker_bytes",
@@ -47,6 +48,19 @@ type collector struct {
 	interval time.Duration
 	// succeeded is when nothing was last known to have failed, in nanoseconds since 1970.
 	succeeded atomic.Int64
+	// stalled are the XRDs whose XRs nobody reconciles, as of the last look at all of them.
+	stalled atomic.Pointer[[]string]
+}
+
+// noteStalled picks those whose kind is there, and no XR controller for it: nothing of theirs is known, and nothing converged.
+func (c *collector) noteStalled(all []Facts) {
+	var stalled []string
+	for _, f := range all {
+		if f.Down != "" && !f.Vacant {
+			stalled = append(stalled, f.XRD)
+		}
+	}
+	c.stalled.Store(&stalled)
 }
 
 // Describe implements prometheus.Collector.
@@ -66,8 +80,15 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	controllers, watches := c.engine.Controllers(), c.engine.Watches()
 	byKind := byKindOf(watches)
+	running := make(map[string]bool, len(controllers))
 	for _, one := range controllers {
+		running[one.Name()] = true
 		collectController(gauge, one, byKind.isActive(one.Kind()))
+	}
+	for _, xrd := range ptr.Deref(c.stalled.Load(), nil) {
+		if !running[xrd] {
+			gauge(convergedDesc, 0, xrd)
+		}
 	}
 
 	states, objects := map[engine.State]int{}, 0

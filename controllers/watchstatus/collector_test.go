@@ -51,7 +51,7 @@ crosswatch_composites_known{controller="rooms"} 2
 # HELP crosswatch_composites_tracked XRs whose dependencies are recorded.
 # TYPE crosswatch_composites_tracked gauge
 crosswatch_composites_tracked{controller="rooms"} 1
-# HELP crosswatch_converged Whether every known XR has settled since the operator started.
+# HELP crosswatch_converged Whether every known XR has settled since the operator started; 0 also where nobody reconciles the XRs of an XRD.
 # TYPE crosswatch_converged gauge
 crosswatch_converged{controller="rooms"} ` + tc.converged + `
 # HELP crosswatch_references References that XRs hold.
@@ -72,7 +72,13 @@ func TestCollectWatches(t *testing.T) {
 		{GVK: doorKind, State: engine.Active, Objects: 2}, {GVK: lampKind, State: engine.Active, Objects: 3}, {GVK: podKind, State: engine.Forbidden},
 	}}}
 	c.succeeded.Store(time.Unix(1_700_000_000, 0).UnixNano())
+	c.noteStalled([]Facts{
+		{XRD: "stalled", Down: "not allowed"}, {XRD: "vacant", Down: "not valid", Vacant: true}, {XRD: "starting"},
+	})
 	want := `
+# HELP crosswatch_converged Whether every known XR has settled since the operator started; 0 also where nobody reconciles the XRs of an XRD.
+# TYPE crosswatch_converged gauge
+crosswatch_converged{controller="stalled"} 0
 # HELP crosswatch_publication_interval_seconds Least time between two publications of a DependencyWatchStatus.
 # TYPE crosswatch_publication_interval_seconds gauge
 crosswatch_publication_interval_seconds 30
@@ -89,7 +95,6 @@ crosswatch_watches{state="Failed"} 0
 crosswatch_watches{state="Forbidden"} 1
 crosswatch_watches{state="NotFound"} 0
 crosswatch_watches{state="Starting"} 0
-crosswatch_watches{state="Stopping"} 0
 crosswatch_watches{state="Unwatchable"} 0
 `
 	if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {

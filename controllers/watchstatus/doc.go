@@ -9,6 +9,7 @@
 // by a heartbeat only, and one in which much does no more often than the interval allows, whoever leads (publisher.go). Counts are
 // content, also those that change all the time: a number that is shown is at most an interval old.
 //
-// Nothing reads these objects back but that comparison. What is ours of them is the reference to the XRD and the status as a
-// whole: a foreign hand in it is undone by the next publication. Everything else is left alone (write.go).
+// Of these objects the publisher reads back only what that comparison takes, and the time when each was written. What is ours of
+// them is the reference to the XRD and the status as a whole: a foreign hand in it is undone by the next publication, but for one
+// that only sets times that might be ours. Everything else is left alone (write.go).
 package watchstatus

@@ -23,10 +23,12 @@ type Facts struct {
 	// Kind of the XRs.
 	Kind schema.GroupVersionKind
 
-	// Down says why no XR controller runs, or is about to; it is empty if one does. All below is zero if none runs yet.
+	// Down says why no XR controller runs and none is about to; it is empty if one does or is.
 	Down string
-	// Vacant is whether there can be no XRs: no CRD defines their kind for this XRD.
+	// Vacant is whether there can be no XRs: no CRD defines their kind for this XRD. It is known only of one that is Down.
 	Vacant bool
+
+	// All below is zero while no XR controller runs.
 
 	// Synced is whether all XRs are known, which they are not while the controller or its watch starts.
 	Synced bool

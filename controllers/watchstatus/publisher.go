@@ -32,9 +32,9 @@ import (
 // +kubebuilder:rbac:groups=crosswatch.io,resources=dependencywatchstatuses/status,verbs=patch
 
 const (
-	// heartbeat is after what time an object is written although nothing changed, so that one that is older has nobody who
+	// Heartbeat is after what time an object is written although nothing changed, so that one that is older has nobody who
 	// writes it.
-	heartbeat = 5 * time.Minute
+	Heartbeat = 5 * time.Minute
 	// jitter is by what part an interval may be longer, so that objects that were written together, and replicas that were
 	// started together, drift apart.
 	jitter = 0.1
@@ -97,6 +97,8 @@ type Publisher struct {
 	due map[string]time.Time
 	// behind are the objects whose last write failed. Start's goroutine alone uses it, too.
 	behind map[string]bool
+	// tried is when it was last tried to delete each object of no XRD; Start's goroutine alone uses it, too.
+	tried map[string]time.Time
 }
 
 // NewPublisher returns a Publisher that publishes once it is started.
@@ -233,7 +235,10 @@ func (p *Publisher) schedule(xrds []*v1.CompositeResourceDefinition, published m
 	}
 	add(v1alpha1.NameCluster)
 	for _, xrd := range xrds {
-		add(xrd.Name)
+		// The object of an XRD that is being deleted goes with it, maybe before it.
+		if xrd.DeletionTimestamp == nil || published[xrd.Name] != nil {
+			add(xrd.Name)
+		}
 	}
 	p.due = due
 	maps.DeleteFunc(p.behind, func(name string, _ bool) bool { _, ok := due[name]; return !ok })
@@ -253,19 +258,29 @@ func (p *Publisher) firstDue(published *v1alpha1.DependencyWatchStatus) time.Tim
 	return written.Add(p.interval)
 }
 
-func (p *Publisher) isDue(name string) bool { return !p.due[name].After(p.clock.Now()) }
+func (p *Publisher) isDue(name string) bool {
+	due, ok := p.due[name]
+	return ok && !due.After(p.clock.Now())
+}
 
-// deleteStale deletes the objects that nothing schedules, being those of no XRD.
+// deleteStale deletes the objects that nothing schedules, being those of no XRD. It tries each once an interval at most.
 func (p *Publisher) deleteStale(ctx context.Context, published map[string]*v1alpha1.DependencyWatchStatus) error {
 	var failed []error
+	tried := make(map[string]time.Time, len(p.tried))
 	for name, stale := range published {
 		if _, ok := p.due[name]; ok || stale.DeletionTimestamp != nil {
 			continue
 		}
+		tried[name] = p.tried[name]
+		if p.clock.Since(p.tried[name]) < p.interval {
+			continue
+		}
+		tried[name] = p.clock.Now()
 		if err := p.client.Delete(ctx, stale, client.Preconditions{UID: ptr.To(stale.UID)}); client.IgnoreNotFound(err) != nil {
 			failed = append(failed, fmt.Errorf("cannot delete DependencyWatchStatus %q, whose XRD is gone: %w", name, err))
 		}
 	}
+	p.tried = tried
 	return errors.Join(failed...)
 }
 
@@ -290,6 +305,9 @@ func (p *Publisher) wanted(ctx context.Context, xrds []*v1.CompositeResourceDefi
 	v, err := look(seen, p.engine.Controllers(), p.engine.Watches, p.hasCRD(ctx))
 	if err != nil {
 		return nil, err
+	}
+	if clusterDue {
+		p.collector.noteStalled(v.facts)
 	}
 
 	wanted := make([]publication, 0, len(due)+1)

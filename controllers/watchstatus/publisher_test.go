@@ -61,6 +61,8 @@ type publisherTest struct {
 	writes map[string]int
 	// refuse is the fault that the next status write of an object meets, by name.
 	refuse map[string]error
+	// deletes counts the attempts to delete an object.
+	deletes int
 
 	metrics *prometheus.Registry
 }
@@ -77,7 +79,7 @@ func newPublisherTest(t *testing.T, objects ...client.Object) *publisherTest {
 	}
 	p.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.DependencyWatchStatus{}).
-		WithInterceptorFuncs(interceptor.Funcs{Apply: p.apply, SubResourceApply: p.applyStatus}).Build()
+		WithInterceptorFuncs(interceptor.Funcs{Apply: p.apply, SubResourceApply: p.applyStatus, Delete: p.delete}).Build()
 	p.replace(operator)
 	return p
 }
@@ -116,6 +118,14 @@ func (p *publisherTest) applyStatus(ctx context.Context, c client.Client, sub st
 		return err
 	}
 	return c.SubResource(sub).Apply(ctx, obj, opts...)
+}
+
+func (p *publisherTest) delete(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+	p.deletes++
+	if err := p.refuse[obj.GetName()]; err != nil {
+		return err
+	}
+	return c.Delete(ctx, obj, opts...)
 }
 
 // publish publishes once what is due by now, and returns what there is then.
@@ -251,10 +261,10 @@ func TestHeartbeat(t *testing.T) {
 		elapsed time.Duration
 		writes  map[string]int
 	}{
-		{heartbeat - time.Second, map[string]int{roomsXRD: 1, "cluster": 2}},
-		{heartbeat, map[string]int{roomsXRD: 2, "cluster": 2}},
-		{3*time.Minute + heartbeat - time.Second, map[string]int{roomsXRD: 2, "cluster": 2}},
-		{3*time.Minute + heartbeat, map[string]int{roomsXRD: 2, "cluster": 3}},
+		{Heartbeat - time.Second, map[string]int{roomsXRD: 1, "cluster": 2}},
+		{Heartbeat, map[string]int{roomsXRD: 2, "cluster": 2}},
+		{3*time.Minute + Heartbeat - time.Second, map[string]int{roomsXRD: 2, "cluster": 2}},
+		{3*time.Minute + Heartbeat, map[string]int{roomsXRD: 2, "cluster": 3}},
 	} {
 		p.replace(operator) // or what was looked at a second ago would not be due
 		p.clock.SetTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(after.elapsed))
@@ -460,6 +470,42 @@ func TestANewLeaderTakesOver(t *testing.T) {
 	}
 	if diff := cmp.Diff(first[roomsXRD], second[roomsXRD]); diff != "" {
 		t.Errorf("an object that did not change was written (-before +after):\n%s", diff)
+	}
+}
+
+func TestADeletionThatIsRefusedIsTriedOnceAnInterval(t *testing.T) {
+	gone := &v1alpha1.DependencyWatchStatus{ObjectMeta: metav1.ObjectMeta{Name: "gone.example.org", UID: "1"}}
+	p := newPublisherTest(t, gone)
+	p.refuse[gone.Name] = errors.New("not now")
+	for range 3 {
+		_ = p.Publish(t.Context()) // says why, the first time
+	}
+	if p.deletes != 1 {
+		t.Errorf("tried %d times to delete it within an interval, want once", p.deletes)
+	}
+	delete(p.refuse, gone.Name)
+	if _, ok := p.later()[gone.Name]; ok {
+		t.Error("it was not tried again")
+	}
+}
+
+// The garbage collector deletes an object before its XRD where the latter goes in the foreground.
+func TestTheObjectOfAnXRDThatIsBeingDeletedIsNotMadeAgain(t *testing.T) {
+	xrd := establishedXRD(roomsXRD)
+	xrd.Finalizers = []string{"example.org/wait"}
+	p := newPublisherTest(t, xrd)
+	object := p.publish()[roomsXRD]
+	if err := p.client.Delete(t.Context(), xrd); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := p.later()[roomsXRD]; !ok {
+		t.Error("it was deleted although its XRD is still there")
+	}
+	if err := p.client.Delete(t.Context(), &object); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := p.later()[roomsXRD]; ok {
+		t.Error("it was made again")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	maxAPIVersion = 80
 	maxKind       = 63
-	maxMessage    = 200
+	maxMessage    = 320
 )
 
 const ellipsis = "…"

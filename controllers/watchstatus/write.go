@@ -52,7 +52,7 @@ func isOwned(published *v1alpha1.DependencyWatchStatus, owner *metav1.OwnerRefer
 
 // isFresh says whether what was published at that time needs no heartbeat. A time to come is nobody's who publishes.
 func isFresh(published *metav1.Time, now time.Time) bool {
-	return published != nil && !published.After(now) && now.Sub(published.Time) < heartbeat
+	return published != nil && !published.After(now) && now.Sub(published.Time) < Heartbeat
 }
 
 func (p *Publisher) applyMetadata(ctx context.Context, w publication) error {

@@ -22,7 +22,7 @@ type CompositeCounts struct {
 	// Known is how many XRs there are.
 	Known int64 `json:"known"`
 
-	// Tracked is how many of them have their dependencies recorded.
+	// Tracked is how many of them have dependencies recorded, by a reconcile that succeeded or one that failed.
 	Tracked int64 `json:"tracked"`
 }
 
@@ -192,7 +192,7 @@ type DependencyWatchStatusStatus struct {
 }
 
 // DependencyWatchStatus shows what the XRs of one kind depend on, in numbers. It is named after the XRD, and made by the
-// operator for people to read: the operator itself never reads it back.
+// operator for people to read: nothing that the operator does with XRs follows from it.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status

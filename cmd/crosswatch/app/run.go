@@ -16,7 +16,6 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=crosswatch-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=crosswatch-system,resources=leases,resourceNames=crosswatch-leader-election,verbs=get;update
-// +kubebuilder:rbac:groups="",namespace=crosswatch-system,resources=events,verbs=create;patch
 
 // Run runs the operator until the context ends, and returns when everything that it started has stopped. It logs to the
 // context's logger, or else as the options say. An error says why it can't start, or had to stop.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/crosswatch-io/crosswatch/controllers/watchstatus"
 	"k8s.io/client-go/tools/leaderelection"
 )
 
@@ -28,7 +30,7 @@ func (o *Options) Validate() error {
 		o.validateLease(),
 		validateInterval("--sync-interval", o.SyncInterval),
 		validateInterval("--sweep-interval", o.SweepInterval),
-		validateInterval("--status-interval", o.StatusInterval),
+		o.validateStatusInterval(),
 		validateInterval("--default-response-ttl", o.DefaultResponseTTL),
 		o.validateConcurrency(),
 		validateOneOf("--log-level", o.LogLevel, LogLevelDebug, LogLevelInfo, LogLevelError),
@@ -74,6 +76,14 @@ func (o *Options) validateRetries() error {
 		return fmt.Errorf("retry delays: want 0 < base <= max, not base %s and max %s", o.RetryBaseDelay, o.RetryMaxDelay)
 	}
 	return nil
+}
+
+// validateStatusInterval holds the interval to what a DependencyWatchStatus promises of its age.
+func (o *Options) validateStatusInterval() error {
+	if o.StatusInterval > watchstatus.Heartbeat {
+		return fmt.Errorf("--status-interval: must be at most %s, not %s", watchstatus.Heartbeat, o.StatusInterval)
+	}
+	return validateInterval("--status-interval", o.StatusInterval)
 }
 
 func validateInterval(name string, interval time.Duration) error {
