@@ -123,9 +123,9 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 	const xrs = 200
 	w := newWorld(t)
 	binary := buildOperator(t)
-	first := w.run(binary)
+	first := w.run(binary, time.Second)
 	firstName := w.leads("")
-	second := w.run(binary)
+	second := w.run(binary, time.Second)
 
 	p := &pulse{}
 	w.function("reader", p.beat)
@@ -154,7 +154,7 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 		t.Errorf("no progress for %s after the leader was killed, want at most %s", p.pause(), takeover)
 	}
 
-	w.run(binary)
+	w.run(binary, time.Second)
 	p.reset()
 	second.stop()
 	w.leads(secondName)

@@ -34,8 +34,9 @@ func buildOperator(t *testing.T) string {
 }
 
 // run runs the operator, one of several replicas, until the test ends or it is
-// stopped or killed. What it logs is shown if the test fails.
-func (w *world) run(binary string) *process {
+// stopped or killed, and lets it publish each status once in the interval. What it
+// logs is shown if the test fails.
+func (w *world) run(binary string, interval time.Duration) *process {
 	w.t.Helper()
 	cfg, err := cluster.controlPlane.ServiceAccountConfig(w.t.Context(), operatorNamespace, operatorServiceAccount)
 	w.must(err)
@@ -48,7 +49,7 @@ func (w *world) run(binary string) *process {
 	// It ends by stop or kill, after the test's context has.
 	cmd := exec.Command(binary,
 		"--kubeconfig="+kubeconfig, "--namespace="+operatorNamespace, "--leader-elect",
-		"--status-interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+		"--status-interval="+interval.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	cmd.Stdout, cmd.Stderr = log, log
 	w.must(cmd.Start())
 	p := &process{t: w.t, cmd: cmd, done: make(chan struct{})}
