@@ -192,6 +192,11 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	if got := len(strings.Fields(s.kubectl("get", "-A", "modelreplicas", "-o", "name", "-l", "crossplane.io/composite=chat"))); got != 2 {
 		t.Errorf("%d replicas are left without the operator, want 2", got)
 	}
+
+	// Who deletes everything in the wrong order waits for an operator that is gone:
+	// it has to be installed again.
+	s.kubectl("delete", "-k", filepath.Join(configDir, "default"), "--wait=false", "--ignore-not-found")
+	s.kubectl("wait", "--for=delete", "--timeout=1m", "namespace/"+namespace)
 	s.kubectl("apply", "-k", filepath.Join(configDir, "default"))
 	s.operate()
 
