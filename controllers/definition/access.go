@@ -35,10 +35,11 @@ var roleKind = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
 // access keeps the rules of the roles.
 type access struct {
 	// client reads XRDs, and metadata of CRDs, from the cache, and writes roles.
-	client   client.Client
-	clock    clock.PassiveClock
-	operator *role
-	users    []*role
+	client    client.Client
+	vacancies *vacancies
+	clock     clock.PassiveClock
+	operator  *role
+	users     []*role
 
 	// writing makes reading XRDs and writing roles one step. So no rules replace those of newer XRDs, and users are given nothing
 	// that the operator does not have at that time, which RBAC would refuse.
@@ -61,11 +62,12 @@ type written struct {
 }
 
 // newAccess takes for each role what keeps it in view. Somebody who does not want view or edit to include XRs deletes the role.
-func newAccess[R client.Reader](c client.Client, readers map[string]R, passive clock.PassiveClock) *access {
+func newAccess[R client.Reader](c client.Client, v *vacancies, readers map[string]R, passive clock.PassiveClock) *access {
 	return &access{
-		client:   c,
-		clock:    passive,
-		operator: &role{name: RoleComposites, rules: operatorRules, reader: readers[RoleComposites]},
+		client:    c,
+		vacancies: v,
+		clock:     passive,
+		operator:  &role{name: RoleComposites, rules: operatorRules, reader: readers[RoleComposites]},
 		users: []*role{
 			{name: RoleView, optional: true, rules: viewRules, reader: readers[RoleView]},
 			{name: RoleEdit, optional: true, rules: editRules, reader: readers[RoleEdit]},
@@ -81,8 +83,11 @@ func (a *access) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	for _, r := range append([]*role{a.operator}, a.users...) {
-		if err := a.keepLocked(ctx, r, defined); err != nil {
+	if err := a.keepLocked(ctx, a.operator, defined.all); err != nil {
+		return reconcile.Result{}, err
+	}
+	for _, r := range a.users {
+		if err := a.keepLocked(ctx, r, defined.made); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -95,7 +100,7 @@ func (a *access) grant(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if outdated, _, err := a.operator.compare(ctx, defined); outdated == nil {
+	if outdated, _, err := a.operator.compare(ctx, defined.all); outdated == nil {
 		return err
 	}
 	a.writing.Lock()
@@ -103,7 +108,7 @@ func (a *access) grant(ctx context.Context) error {
 	if defined, err = a.defined(ctx); err != nil {
 		return err
 	}
-	return a.keepLocked(ctx, a.operator, defined)
+	return a.keepLocked(ctx, a.operator, defined.all)
 }
 
 // sinceGrant returns how long ago the operator's rights were written last; very long, if they were not.
@@ -114,14 +119,21 @@ func (a *access) sinceGrant() time.Duration {
 	return math.MaxInt64
 }
 
-// defined returns the XR kinds that XRDs define, or are going to. An XRD that is being deleted does so until it is gone; one that
-// may not, or whose CRD is somebody else's, does not.
-func (a *access) defined(ctx context.Context) ([]resources, error) {
+// kinds are the XR kinds that XRDs define.
+type kinds struct {
+	all  []resources // with those whose CRD is going to be made, and that nobody else serves
+	made []resources // whose CRD is there
+}
+
+// defined returns the XR kinds that XRDs define. An XRD that is being deleted does so until it is gone; one that may not, whose CRD
+// is somebody else's, or that has none and was not found vacant, does not.
+func (a *access) defined(ctx context.Context) (kinds, error) {
 	list := &v1.CompositeResourceDefinitionList{}
 	if err := a.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("cannot list XRDs: %w", err)
+		return kinds{}, fmt.Errorf("cannot list XRDs: %w", err)
 	}
-	var defining []*v1.CompositeResourceDefinition
+	a.vacancies.retain(list.Items)
+	var all, made []*v1.CompositeResourceDefinition
 	for i := range list.Items {
 		xrd := &list.Items[i]
 		if mayDefine(xrd) != nil {
@@ -132,19 +144,21 @@ func (a *access) defined(ctx context.Context) ([]resources, error) {
 		err := a.client.Get(ctx, client.ObjectKey{Name: xrd.Name}, crd, client.UnsafeDisableDeepCopy)
 		switch {
 		case apierrors.IsNotFound(err):
+			if a.vacancies.isFound(xrd) {
+				all = append(all, xrd)
+			}
 		case err != nil:
-			return nil, fmt.Errorf("cannot get CRD %q: %w", xrd.Name, err)
-		case !metav1.IsControlledBy(crd, xrd):
-			continue
+			return kinds{}, fmt.Errorf("cannot get CRD %q: %w", xrd.Name, err)
+		case metav1.IsControlledBy(crd, xrd):
+			all, made = append(all, xrd), append(made, xrd)
 		}
-		defining = append(defining, xrd)
 	}
-	return resourcesOf(defining), nil
+	return kinds{all: resourcesOf(all), made: resourcesOf(made)}, nil
 }
 
 // keepLocked writes the role if it has other rules than it should. a.writing must be held.
-func (a *access) keepLocked(ctx context.Context, r *role, defined []resources) error {
-	outdated, rules, err := r.compare(ctx, defined)
+func (a *access) keepLocked(ctx context.Context, r *role, want []resources) error {
+	outdated, rules, err := r.compare(ctx, want)
 	if outdated == nil {
 		return err
 	}
@@ -157,8 +171,8 @@ func (a *access) keepLocked(ctx context.Context, r *role, defined []resources) e
 }
 
 // compare returns the role and the rules that it should have, or nil if it has them, or is not there and need not be.
-func (r *role) compare(ctx context.Context, defined []resources) (outdated *rbacv1.ClusterRole, rules []rbacv1.PolicyRule, err error) {
-	rules = rulesOf(defined, r.rules)
+func (r *role) compare(ctx context.Context, want []resources) (outdated *rbacv1.ClusterRole, rules []rbacv1.PolicyRule, err error) {
+	rules = rulesOf(want, r.rules)
 	current, err := r.current(ctx)
 	switch {
 	case apierrors.IsNotFound(err) && r.optional:

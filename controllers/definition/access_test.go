@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	rbacv1 "k8s.io/api/rbac/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -42,11 +43,23 @@ func (w *world) expectRules(t *testing.T, names ...string) {
 	for _, name := range names {
 		xrds = append(xrds, define(name))
 	}
-	for role, rules := range rulesByRole {
-		if diff := cmp.Diff(rulesOf(resourcesOf(xrds), rules), w.role(t, role).Rules, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("rules of %s (-want +got):\n%s", role, diff)
-		}
+	for role := range rulesByRole {
+		w.expectRole(t, role, xrds...)
 	}
+}
+
+// expectRole fails unless the role has the rules that follow from these XRDs.
+func (w *world) expectRole(t *testing.T, role string, xrds ...*v1.CompositeResourceDefinition) {
+	t.Helper()
+	if diff := cmp.Diff(rulesOf(resourcesOf(xrds), rulesByRole[role]), w.role(t, role).Rules, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("rules of %s (-want +got):\n%s", role, diff)
+	}
+}
+
+// made returns the CRD that an XRD of that name controls.
+func made(t *testing.T, name string) *extv1.CustomResourceDefinition {
+	t.Helper()
+	return mustRender(t, define(name))
 }
 
 func TestRulesFollowTheXRDs(t *testing.T) {
@@ -55,7 +68,8 @@ func TestRulesFollowTheXRDs(t *testing.T) {
 	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	foreign := mustRender(t, define("foreign.example.org"))
 	foreign.OwnerReferences = nil
-	w := newWorld(t, nil, define("rooms.example.org"), deleted, define("foreign.example.org"), foreign, define("rooms.batch"))
+	w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"), deleted, made(t, "leaving.example.org"),
+		define("foreign.example.org"), foreign, define("rooms.batch"), made(t, "rooms.batch"), define("unmade.example.org"))
 
 	w.keep(t)
 	w.expectRules(t, "rooms.example.org", "leaving.example.org")
@@ -68,15 +82,34 @@ func TestRulesFollowTheXRDs(t *testing.T) {
 		t.Errorf("roles were written although nothing changed: %v", w.grants)
 	}
 
-	if err := errors.Join(w.client.Delete(context.Background(), define("rooms.example.org")), w.client.Delete(context.Background(), foreign)); err != nil {
+	if err := errors.Join(w.client.Delete(context.Background(), define("rooms.example.org")), w.client.Delete(context.Background(), foreign),
+		w.client.Create(context.Background(), made(t, "foreign.example.org"))); err != nil {
 		t.Fatal(err)
 	}
 	w.keep(t)
 	w.expectRules(t, "leaving.example.org", "foreign.example.org")
 }
 
-func TestTheLastRuleGoes(t *testing.T) {
+// Objects of an aggregated API have no CRD: until an XRD has one, only the operator gets rights, and not by the XRD alone.
+func TestAnXRDWithoutACRDGrantsUsersNothing(t *testing.T) {
 	w := newWorld(t, nil, define("rooms.example.org"))
+	w.keep(t)
+	w.expectRules(t)
+
+	w.reconcile(t)
+	w.keep(t)
+	w.expectRules(t, "rooms.example.org")
+	if err := w.client.Delete(context.Background(), w.crd(t)); err != nil {
+		t.Fatal(err)
+	}
+	w.keep(t)
+	w.expectRole(t, RoleComposites, define("rooms.example.org"))
+	w.expectRole(t, RoleView)
+	w.expectRole(t, RoleEdit)
+}
+
+func TestTheLastRuleGoes(t *testing.T) {
+	w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"))
 	w.keep(t)
 	if err := w.client.Delete(context.Background(), define("rooms.example.org")); err != nil {
 		t.Fatal(err)
@@ -86,7 +119,7 @@ func TestTheLastRuleGoes(t *testing.T) {
 }
 
 func TestForeignRulesAreReplaced(t *testing.T) {
-	w := newWorld(t, nil, define("rooms.example.org"))
+	w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"))
 	w.keep(t)
 	role := w.role(t, RoleComposites)
 	role.Rules = []rbacv1.PolicyRule{rule("", []string{"secrets"}, "get")}
@@ -109,7 +142,7 @@ func (s stale) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ .
 }
 
 func TestAWriteThatIsNotSeenYetIsNotRepeated(t *testing.T) {
-	w := newWorld(t, nil, define("rooms.example.org"))
+	w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"))
 	for _, r := range append(w.access.users, w.access.operator) {
 		r.reader = stale{role: w.role(t, r.name)}
 	}
@@ -122,10 +155,11 @@ func TestAWriteThatIsNotSeenYetIsNotRepeated(t *testing.T) {
 
 // RBAC refuses what the operator does not have itself, so that an XRD which comes meanwhile must wait for the next time.
 func TestUsersAreGivenNoMoreThanTheOperatorHas(t *testing.T) {
-	w := newWorld(t, nil, define("rooms.example.org"))
+	w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"))
 	w.onGrant = func() {
 		w.onGrant = nil
-		if err := w.client.Create(context.Background(), define("desks.example.org")); err != nil {
+		if err := errors.Join(w.client.Create(context.Background(), define("desks.example.org")),
+			w.client.Create(context.Background(), made(t, "desks.example.org"))); err != nil {
 			t.Error(err)
 		}
 	}
@@ -136,13 +170,20 @@ func TestUsersAreGivenNoMoreThanTheOperatorHas(t *testing.T) {
 }
 
 func TestAGrantThatIsThereWaitsForNoWrite(t *testing.T) {
-	w := newWorld(t, nil, define("rooms.example.org"))
+	w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"))
 	w.keep(t)
 	w.access.writing.Lock()
 	defer w.access.writing.Unlock()
 	if err := w.access.grant(context.Background()); err != nil {
 		t.Error(err)
 	}
+}
+
+func (w *world) aggregate(name string) error {
+	role := &rbacv1.ClusterRole{}
+	err := w.client.Get(context.Background(), client.ObjectKey{Name: name}, role)
+	role.AggregationRule = &rbacv1.AggregationRule{}
+	return errors.Join(err, w.client.Update(context.Background(), role))
 }
 
 func TestRolesThatCannotBeKept(t *testing.T) {
@@ -157,13 +198,12 @@ func TestRolesThatCannotBeKept(t *testing.T) {
 			want: `ClusterRole "crosswatch-composites" is not there: apply config/rbac again`,
 		},
 		"the operator's is aggregated": {
-			spoil: func(w *world) error {
-				role := &rbacv1.ClusterRole{}
-				err := w.client.Get(context.Background(), client.ObjectKey{Name: RoleComposites}, role)
-				role.AggregationRule = &rbacv1.AggregationRule{}
-				return errors.Join(err, w.client.Update(context.Background(), role))
-			},
-			want: `ClusterRole "crosswatch-composites" has an aggregationRule, which replaces its rules: remove that`,
+			spoil: func(w *world) error { return w.aggregate(RoleComposites) },
+			want:  `ClusterRole "crosswatch-composites" has an aggregationRule, which replaces its rules: remove that`,
+		},
+		"the viewers' is aggregated": {
+			spoil: func(w *world) error { return w.aggregate(RoleView) },
+			want:  `ClusterRole "crosswatch-composites-view" has an aggregationRule, which replaces its rules: remove that`,
 		},
 		"the viewers' is gone": {
 			spoil: func(w *world) error {
@@ -173,7 +213,7 @@ func TestRolesThatCannotBeKept(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil, define("rooms.example.org"))
+			w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"))
 			if err := tc.spoil(w); err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ import (
 
 // Reasons of Established that only this package gives.
 const (
-	// ReasonNotControlled is that of an XRD whose CRD belongs to somebody else.
+	// ReasonNotControlled is that of an XRD whose CRD belongs to somebody else, or whose kind is served without one.
 	ReasonNotControlled = "NotControlled"
 	// ReasonWaitingForCRD is that of an XRD whose CRD is there, and not served yet.
 	ReasonWaitingForCRD = "WaitingForCRD"
@@ -62,7 +62,7 @@ func (r *reconciler) establish(ctx context.Context, xrd *v1.CompositeResourceDef
 		return reconcile.Result{}, r.serveAnyway(ctx, xrd, crd)
 	}
 	// Other XRs may depend on the kind already: it is served only once the operator may list it.
-	if err := r.permit(ctx, xrd); err != nil {
+	if err := r.permit(ctx, xrd, crd); err != nil {
 		return reconcile.Result{}, setDenied(xrd, err)
 	}
 	applied, err := r.apply(ctx, rendered, crd)
@@ -104,7 +104,7 @@ func (r *reconciler) serveAnyway(ctx context.Context, xrd *v1.CompositeResourceD
 	if crd == nil || !serves(crd, options.Kind.Version) {
 		return nil
 	}
-	if err := r.permit(ctx, xrd); err != nil {
+	if err := r.permit(ctx, xrd, crd); err != nil {
 		return err
 	}
 	if _, err := r.engine.Start(xrd.Name, options); err != nil {

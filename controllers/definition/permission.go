@@ -10,6 +10,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -29,8 +30,8 @@ const (
 
 // denial is the error that the operator may not work with the XRs of an XRD. It ends a reconcile; the next is after recheck.
 type denial struct {
-	message string
-	// settling says that the permission was given a moment ago, so that the denial is probably nothing to tell anybody.
+	reason, message string // of Established
+	// settling says that what it is about changed a moment ago, so that the denial is probably nothing to tell anybody.
 	settling bool
 }
 
@@ -43,12 +44,18 @@ func (d *denial) recheck() time.Duration {
 	return permissionRecheck
 }
 
-// permit is nil if the operator may work with the XRs, or does already; a *denial if it may not. It gives the operator what
-// rights follow from the XRDs, and then asks the API server: it may have them by another way, and a request that is refused would
-// be in the audit log. What failed of giving is tried again, and logged, by the roles' own controller.
-func (r *reconciler) permit(ctx context.Context, xrd *v1.CompositeResourceDefinition) error {
+// permit is nil if the operator may work with the XRs, or does already; a *denial if it may not. The XRD controls the CRD, or there
+// is none, which is nil, and then nobody else may serve the kind. It gives the operator what rights follow from the XRDs, and then
+// asks the API server: it may have them by another way, and a request that is refused would be in the audit log. What failed of
+// giving is tried again, and logged, by the roles' own controller.
+func (r *reconciler) permit(ctx context.Context, xrd *v1.CompositeResourceDefinition, crd *extv1.CustomResourceDefinition) error {
 	if _, running := r.engine.Controller(xrd.Name); running {
 		return nil
+	}
+	if crd != nil {
+		r.access.vacancies.add(xrd) // the cache may not have the CRD yet
+	} else if err := r.access.vacancies.find(ctx, xrd); err != nil {
+		return err
 	}
 	grantErr := r.access.grant(ctx)
 	allowed, err := r.mayList(ctx, xrd)
@@ -60,6 +67,7 @@ func (r *reconciler) permit(ctx context.Context, xrd *v1.CompositeResourceDefini
 		cause = "it can't be put into the role that is for it: " + apifault.Text(grantErr)
 	}
 	return &denial{
+		reason: ReasonWaitingForPermission,
 		message: fmt.Sprintf("the operator may not list %q in API group %q; it needs %s; %s",
 			xrd.Spec.Names.Plural, xrd.Spec.Group, ruleText(rulesOf(resourcesOf([]*v1.CompositeResourceDefinition{xrd}), operatorRules)), cause),
 		settling: r.access.sinceGrant() < grantTime,
@@ -80,11 +88,11 @@ func (r *reconciler) mayList(ctx context.Context, xrd *v1.CompositeResourceDefin
 	return review.Status.Allowed, nil
 }
 
-// setDenied says what permission is missing. It returns the error.
+// setDenied says what permission is missing, and why. It returns the error.
 func setDenied(xrd *v1.CompositeResourceDefinition, err error) error {
 	var d *denial
 	if errors.As(err, &d) && !d.settling {
-		setCondition(xrd, commonv1.False(commonv1.TypeEstablished, ReasonWaitingForPermission, d.message))
+		setCondition(xrd, commonv1.False(commonv1.TypeEstablished, d.reason, d.message))
 	}
 	return err
 }

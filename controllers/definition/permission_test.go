@@ -78,14 +78,13 @@ func TestAMissingPermissionIsNamed(t *testing.T) {
 // The admission policy may be stricter than the one that is installed, and the right come from elsewhere.
 func TestAnXRDIsEstablishedAlthoughTheRulesAreRefused(t *testing.T) {
 	w := newWorld(t, nil, roomXRD(v1.ScopeNamespaced))
-	w.keep(t)
+	w.reconcile(t)
 	w.refuseRoles = apierrors.NewForbidden(rbacv1.Resource("clusterroles"), RoleComposites, errors.New("by a policy"))
 	role := w.role(t, RoleComposites)
 	role.Rules = append(role.Rules, rule("other.example.org", []string{"others"}, "get"))
 	if err := w.client.Update(context.Background(), role); err != nil {
 		t.Fatal(err)
 	}
-	w.reconcile(t)
 	w.serve(t)
 	w.reconcile(t)
 	w.expect(t, corev1.ConditionTrue, commonv1.ReasonWatchingCompositeResource)

@@ -71,6 +71,7 @@ type world struct {
 	reviews int      // the questions for permission
 	// denied is the answer to them, whatever the role says.
 	denied bool
+	apis   *apis
 }
 
 func newWorld(t *testing.T, xrs []runtime.Object, objects ...client.Object) *world {
@@ -80,7 +81,9 @@ func newWorld(t *testing.T, xrs []runtime.Object, objects ...client.Object) *wor
 		authorizationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{engine: &fakeEngine{watch: engine.WatchInfo{State: engine.Active}}, clock: clocktesting.NewFakePassiveClock(time.Now())}
+	w := &world{
+		engine: &fakeEngine{watch: engine.WatchInfo{State: engine.Active}}, clock: clocktesting.NewFakePassiveClock(time.Now()), apis: newAPIs(t),
+	}
 	for role := range rulesByRole {
 		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role, UID: types.UID(role)}})
 	}
@@ -102,7 +105,7 @@ func newWorld(t *testing.T, xrs []runtime.Object, objects ...client.Object) *wor
 		live:     w.client,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme, xrs...),
 		engine:   w.engine,
-		access:   newAccess(w.client, readers, w.clock),
+		access:   newAccess(w.client, newVacancies(w.apis.client(t), w.clock), readers, w.clock),
 		controller: func(xrd *v1.CompositeResourceDefinition) engine.ControllerOptions {
 			return engine.ControllerOptions{Kind: xrd.GetCompositeGroupVersionKind()}
 		},

@@ -10,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,7 +43,11 @@ func Setup(mgr ctrl.Manager, c Config, kindsChanged func()) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	a := newAccess(c.Client, c.Roles, clock.RealClock{})
+	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("cannot set up discovery for the controller of XRDs: %w", err)
+	}
+	a := newAccess(c.Client, newVacancies(api.RESTClient(), clock.RealClock{}), c.Roles, clock.RealClock{})
 	if err := setupAccess(mgr, a, c.Roles); err != nil {
 		return fmt.Errorf("cannot set up the controller of ClusterRoles: %w", err)
 	}
@@ -51,7 +56,7 @@ func Setup(mgr ctrl.Manager, c Config, kindsChanged func()) error {
 		kindsChanged()
 		return ofSameName(crd)
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("definition").
 		For(&v1.CompositeResourceDefinition{}).
 		WatchesMetadata(&extv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(onCRD)).

@@ -49,7 +49,7 @@ func (r *reconciler) takeDown(ctx context.Context, xrd *v1.CompositeResourceDefi
 		r.engine.Remove(xrd.Name)
 		return reconcile.Result{}, r.removeFinalizer(ctx, xrd)
 	}
-	if err := r.permit(ctx, xrd); err != nil {
+	if err := r.permit(ctx, xrd, crd); err != nil {
 		return reconcile.Result{}, err
 	}
 	remaining, err := r.deleteXRs(ctx, xrd)
@@ -78,7 +78,8 @@ func (r *reconciler) awaitXRs(xrd *v1.CompositeResourceDefinition, remaining int
 	return reconcile.Result{RequeueAfter: min(max(after, minTerminationRecheck), maxTerminationRecheck)}, nil
 }
 
-// deleteXRs deletes all XRs that are not being deleted yet, and returns how many there are still.
+// deleteXRs deletes all XRs that are not being deleted yet, and returns how many there are still. The XRD must control the CRD: what
+// is served without one are somebody else's objects.
 func (r *reconciler) deleteXRs(ctx context.Context, xrd *v1.CompositeResourceDefinition) (remaining int, err error) {
 	xrs := r.metadata.Resource(resourceOf(xrd))
 	page := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return xrs.List(ctx, o) }

@@ -4,19 +4,27 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -227,6 +235,122 @@ func TestAnXRDGrantsNothingOfACRDThatIsNotItsOwn(t *testing.T) {
 	for _, role := range []string{roleComposites, roleView, roleEdit} {
 		if verbs := w.grants(role, "gadgets"); verbs != nil {
 			t.Errorf("%s grants %v of gadgets", role, verbs)
+		}
+	}
+}
+
+// aggregate has the API server forward an API group to a server of the test's, which serves projects in its version v1. The
+// function returns what that was asked so far.
+func (w *world) aggregate(group string) (service *unstructured.Unstructured, asked func() []string) {
+	w.t.Helper()
+	var mu sync.Mutex
+	var paths []string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		paths = append(paths, req.URL.Path)
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(rw, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"%s/v1","resources":[`+
+			`{"name":"projects","kind":"Project","namespaced":true,"verbs":["get","list","delete"]}]}`, group)
+	}))
+	w.t.Cleanup(server.Close)
+	port := server.Listener.Addr().(*net.TCPAddr).Port
+
+	w.create(&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "aggregated"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	})
+	service = &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10), "insecureSkipTLSVerify": true,
+		"service": map[string]any{"namespace": w.namespace, "name": "aggregated", "port": int64(port)},
+	}}}
+	service.SetAPIVersion("apiregistration.k8s.io/v1")
+	service.SetKind("APIService")
+	service.SetName("v1." + group)
+	w.create(service)
+	return service, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(paths)
+	}
+}
+
+// An aggregated API has no CRDs that would tell that its objects are somebody else's.
+func TestAnXRDGrantsNothingOfAnAggregatedAPI(t *testing.T) {
+	w := newWorld(t)
+	w.operate()
+	const group = "aggregated.crosswatch.io"
+	service, asked := w.aggregate(group)
+	w.eventually("the aggregated API to be served", func() (bool, string) {
+		content, err := w.raw(t.Context(), "/apis/"+group+"/v1")
+		return err == nil && strings.Contains(content, "projects"), fmt.Sprint(content, err)
+	})
+	xrd := definition("Project", v1.ScopeNamespaced, anyFields)
+	xrd.Name, xrd.Spec.Group = "projects."+group, group
+	w.create(xrd)
+	if message := w.condition(xrd, "Established", "False", "NotControlled"); !strings.Contains(message, `APIService "v1.aggregated.crosswatch.io" serves "projects"`) {
+		t.Errorf("the message does not say who serves the kind: %s", message)
+	}
+	w.grantsNothingIn(group)
+
+	w.remove(xrd.DeepCopy())
+	for _, path := range asked() {
+		if strings.Contains(path, "projects") {
+			t.Errorf("the aggregated API was asked for %s", path)
+		}
+	}
+	xrd.ResourceVersion = ""
+	w.create(xrd)
+	w.condition(xrd, "Established", "False", "NotControlled")
+	w.remove(service)
+	w.condition(xrd, "Established", "True", "WatchingCompositeResource")
+}
+
+// An API server that does not answer may serve anything.
+func TestAnXRDGrantsNothingOfAnAPIGroupThatDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.operate()
+	const group = "unreachable.crosswatch.io"
+	service := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
+		"service": map[string]any{"namespace": w.namespace, "name": "absent"},
+	}}}
+	service.SetAPIVersion("apiregistration.k8s.io/v1")
+	service.SetKind("APIService")
+	service.SetName("v1." + group)
+	w.create(service)
+	w.eventually("the API group to be known", func() (bool, string) {
+		content, err := w.raw(t.Context(), "/apis/"+group)
+		return err == nil, fmt.Sprint(content, err)
+	})
+	xrd := definition("Project", v1.ScopeNamespaced, anyFields)
+	xrd.Name, xrd.Spec.Group = "projects."+group, group
+	w.create(xrd)
+	if message := w.condition(xrd, "Established", "False", "WaitingForPermission"); !strings.Contains(message, `delete APIService "v1.unreachable.crosswatch.io"`) {
+		t.Errorf("the message does not say what does not answer: %s", message)
+	}
+	w.grantsNothingIn(group)
+	w.remove(service)
+	w.condition(xrd, "Established", "True", "WatchingCompositeResource")
+}
+
+// raw returns what the API server answers to a GET by an administrator.
+func (w *world) raw(ctx context.Context, path string) (string, error) {
+	w.t.Helper()
+	c, err := discovery.NewDiscoveryClientForConfig(cluster.controlPlane.AdminConfig())
+	w.must(err)
+	content, err := c.RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	return string(content), err
+}
+
+func (w *world) grantsNothingIn(group string) {
+	w.t.Helper()
+	w.define("Following") // whose grant comes after
+	for _, role := range []string{roleComposites, roleView, roleEdit} {
+		for _, rule := range w.rulesOf(role) {
+			if slices.Contains(rule.APIGroups, group) {
+				w.t.Errorf("%s grants %v", role, rule)
+			}
 		}
 	}
 }
