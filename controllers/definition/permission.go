@@ -21,6 +21,9 @@ import (
 // ReasonWaitingForPermission is that of an XRD whose XRs the operator may not work with.
 const ReasonWaitingForPermission = "WaitingForPermission"
 
+// labelAggregate is that of the ClusterRoles by which platforms give the operator rights.
+const labelAggregate = `crosswatch.io/aggregate-to-crosswatch: "true"`
+
 // What was granted a moment ago the API server knows a moment later. What is not granted somebody has to grant.
 const (
 	grantTime         = 2 * time.Second
@@ -62,15 +65,20 @@ func (r *reconciler) permit(ctx context.Context, xrd *v1.CompositeResourceDefini
 	if err != nil || allowed {
 		return err
 	}
+	ruleErr := mayDefine(xrd)
 	cause := fmt.Sprintf("ClusterRole %q has it: is that bound to the operator's ServiceAccount?", RoleComposites)
-	if grantErr != nil {
+	switch {
+	case ruleErr != nil:
+		cause = fmt.Sprintf("the operator makes no such rule: %s; while there are XRs, give it the rule by a ClusterRole with the label %s",
+			ruleErr, labelAggregate)
+	case grantErr != nil:
 		cause = "it can't be put into the role that is for it: " + apifault.Text(grantErr)
 	}
 	return &denial{
 		reason: ReasonWaitingForPermission,
 		message: fmt.Sprintf("the operator may not list %q in API group %q; it needs %s; %s",
 			xrd.Spec.Names.Plural, xrd.Spec.Group, ruleText(rulesOf(resourcesOf([]*v1.CompositeResourceDefinition{xrd}), operatorRules)), cause),
-		settling: r.access.sinceGrant() < grantTime,
+		settling: ruleErr == nil && r.access.sinceGrant() < grantTime,
 	}
 }
 

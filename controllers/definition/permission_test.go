@@ -121,6 +121,25 @@ func TestXRsOfAnXRDAreNotDeletedWithoutPermission(t *testing.T) {
 	}
 }
 
+// Such a CRD may have come with a backup, or from an engine that reserves no groups.
+func TestADenialSaysThatNoRuleIsMadeForAReservedGroup(t *testing.T) {
+	xrd := define("rooms.apps.k8s.io")
+	w := newWorld(t, nil, xrd, made(t, xrd.Name))
+	var denied *denial
+	if err := w.permit(context.Background(), xrd, made(t, xrd.Name)); !errors.As(err, &denied) {
+		t.Fatalf("want a denial, got %v", err)
+	}
+	want := `the operator may not list "rooms" in API group "apps.k8s.io"; it needs ` + ruleText(rulesOf(resourcesOf([]*v1.CompositeResourceDefinition{xrd}), operatorRules)) +
+		`; the operator makes no such rule: spec.group "apps.k8s.io" is reserved for kinds of Kubernetes or of the operator itself: ` +
+		`use a group of your own domain; while there are XRs, give it the rule by a ClusterRole with the label crosswatch.io/aggregate-to-crosswatch: "true"`
+	if diff := cmp.Diff(want, denied.message); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	if denied.settling {
+		t.Error("the denial counts as passing, though no rule is ever made")
+	}
+}
+
 func TestAReservedGroupIsInvalid(t *testing.T) {
 	const name = "rooms.apps.k8s.io"
 	w := newWorld(t, nil, define(name))
