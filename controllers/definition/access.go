@@ -5,6 +5,7 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -75,7 +76,8 @@ func newAccess[R client.Reader](c client.Client, v *vacancies, readers map[strin
 	}
 }
 
-// Reconcile keeps all roles, whatever changed: the operator's first.
+// Reconcile keeps all roles, whatever changed: the operator's first, since RBAC refuses users what the operator does not have. That
+// one of the users' can't be kept is no reason to leave to another what its users may not do any more.
 func (a *access) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	a.writing.Lock()
 	defer a.writing.Unlock()
@@ -86,12 +88,11 @@ func (a *access) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err := a.keepLocked(ctx, a.operator, defined.all); err != nil {
 		return reconcile.Result{}, err
 	}
+	var errs []error
 	for _, r := range a.users {
-		if err := a.keepLocked(ctx, r, defined.made); err != nil {
-			return reconcile.Result{}, err
-		}
+		errs = append(errs, a.keepLocked(ctx, r, defined.made))
 	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, errors.Join(errs...)
 }
 
 // grant gives the operator what rights follow from the XRDs. It waits for whoever writes roles only if it has to write.

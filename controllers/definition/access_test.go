@@ -186,6 +186,17 @@ func (w *world) aggregate(name string) error {
 	return errors.Join(err, w.client.Update(context.Background(), role))
 }
 
+func TestARoleThatCannotBeKeptHoldsNoOtherUp(t *testing.T) {
+	w := newWorld(t, nil, define("rooms.example.org"), made(t, "rooms.example.org"))
+	if err := w.aggregate(RoleView); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.access.Reconcile(context.Background(), reconcile.Request{}); err == nil {
+		t.Error("want an error of the role that has an aggregationRule")
+	}
+	w.expectRole(t, RoleEdit, define("rooms.example.org"))
+}
+
 func TestRolesThatCannotBeKept(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(*world) error
