@@ -362,7 +362,7 @@ func TestAHandEditOfTheRulesIsCorrected(t *testing.T) {
 	for _, name := range []string{roleComposites, roleView, roleEdit} {
 		want := w.rulesOf(name)
 		update(w, clusterRole(name), func(r *rbacv1.ClusterRole) {
-			r.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}
+			r.Rules = []rbacv1.PolicyRule{{APIGroups: []string{"example.org"}, Resources: []string{"others"}, Verbs: []string{"get"}}}
 		})
 		w.promptly(name+"'s correction", func() {}, func() (bool, string) {
 			diff := cmp.Diff(want, w.rulesOf(name))
@@ -482,6 +482,27 @@ func TestThePolicyRefusesRulesThatNoXRKindNeeds(t *testing.T) {
 	}
 	for _, tc := range bad {
 		w.eventually(tc.name+" to be refused", refused(apply(tc.role, tc.patch), tc.says))
+	}
+}
+
+// Where the operator goes by another name, the policy does not know it: so it trusts nobody with the rules.
+func TestThePolicyChecksTheRulesWhoeverWritesThem(t *testing.T) {
+	w := newWorld(t)
+	apply := func(role, patch string) func() error {
+		return func() error {
+			return w.admin.Patch(t.Context(), clusterRole(role), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+		}
+	}
+	const (
+		secrets     = `{"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}`
+		aggregation = `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}}`
+	)
+	for _, role := range []string{roleComposites, roleView, roleEdit} {
+		w.eventually(role+" to be kept from other rules", refused(apply(role, secrets), "API groups []"))
+		w.eventually(role+" to be kept from aggregation", refused(apply(role, aggregation), "not aggregated"))
+		w.eventually(role+" to be kept from URLs", refused(apply(role, `{"rules":[{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`), "nonResourceURLs"))
+		// Who may view or edit XRs by which roles is for the platform to say.
+		w.eventually(role+" to be labelled by a platform", allowed(apply(role, `{"metadata":{"labels":{"a":"b"}}}`)))
 	}
 }
 
