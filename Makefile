@@ -23,10 +23,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS  = -X github.com/crosswatch-io/crosswatch/cmd/crosswatch/app.version=$(VERSION)
 
 # The image of the operator: the one that config/manager names, unless IMG names another.
-CONFIG_IMG := $(shell awk '/newName:/ { name = $$2 } /newTag:/ { print name ":" $$2 }' config/manager/kustomization.yaml)
-IMG        ?= $(CONFIG_IMG)
-PLATFORMS  ?= linux/$(shell go env GOARCH)
-CONFIG     ?= config/default
+CONFIG_IMG_NAME    := $(shell awk '{ gsub(/"/, "") } /newName:/ { print $$2 }' config/manager/kustomization.yaml)
+CONFIG_IMG_VERSION := $(shell awk '{ gsub(/"/, "") } /newTag:/ { print ":" $$2 } /digest:/ { print "@" $$2 }' config/manager/kustomization.yaml)
+IMG                ?= $(CONFIG_IMG_NAME)$(CONFIG_IMG_VERSION)
+PLATFORMS          ?= linux/$(shell go env GOARCH)
+CONFIG             ?= config/default
 
 FUZZTIME ?= 60s
 BENCH    ?= .
@@ -55,7 +56,7 @@ image: ## Build the image IMG for PLATFORMS=linux/amd64,linux/arm64 (this machin
 build-installer: ## Write what CONFIG=config/default installs, with the image IMG, into dist/install.yaml.
 	mkdir -p dist/installer
 	printf 'resources: [../../%s]\n' '$(CONFIG)' >dist/installer/kustomization.yaml
-	cd dist/installer && $(KUSTOMIZE) edit set image $(firstword $(subst :, ,$(CONFIG_IMG)))=$(IMG)
+	cd dist/installer && $(KUSTOMIZE) edit set image $(CONFIG_IMG_NAME)=$(IMG)
 	$(KUSTOMIZE) build dist/installer >dist/install.yaml
 
 .PHONY: controlplane
