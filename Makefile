@@ -159,9 +159,16 @@ demo-check: bin/demo ## Tell it, assert it, and measure how long a change takes 
 install: ## Install the CRDs.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
 
-# Only the operator takes the finalizers off XRDs and XRs: without it their CRDs would never go.
-REFUSE_WITH_XRDS = if [[ -n $$($(KUBECTL) get compositeresourcedefinitions.apiextensions.crossplane.io -o name 2>/dev/null) ]]; then \
-	echo "XRDs are left: delete them first, while the operator runs (kubectl delete xrd --all); their XRs go with them" >&2; exit 1; fi
+# Only the operator takes the finalizers off XRDs and XRs: without it their CRDs would never go. Whether XRDs are left must be
+# known: any error but the absence of their CRD stops here.
+XRD_CRD := compositeresourcedefinitions.apiextensions.crossplane.io
+REFUSE_WITH_XRDS = crd=$$($(KUBECTL) get crd $(XRD_CRD) --ignore-not-found -o name); \
+	if [[ -n $$crd ]]; then \
+		xrds=$$($(KUBECTL) get $(XRD_CRD) -o name); \
+		if [[ -n $$xrds ]]; then \
+			echo "XRDs are left: delete them first, while the operator runs (kubectl delete xrd --all); their XRs go with them" >&2; exit 1; \
+		fi; \
+	fi
 
 .PHONY: uninstall
 uninstall: ## Delete the CRDs, with every object of their kinds. XRDs have to be deleted before.
