@@ -52,7 +52,9 @@ func build(ctx context.Context, o options) (v1.Hash, error) {
 }
 
 // compile returns the operator's binary for a platform. It needs nothing of a
-// system but the kernel: that is what CGO_ENABLED=0 is for.
+// system but the kernel: that is what CGO_ENABLED=0 is for. Nothing of the
+// repository around the sources goes into it, so that an archive of them, or a
+// worktree, makes the same image: -buildvcs=false is for that.
 func compile(ctx context.Context, o options, platform v1.Platform) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "crosswatch-image-")
 	if err != nil {
@@ -61,7 +63,7 @@ func compile(ctx context.Context, o options, platform v1.Platform) ([]byte, erro
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, binaryName)
 
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath",
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags="+strings.TrimSpace("-s -w "+o.ldflags), "-o", path, "./cmd/"+binaryName)
 	cmd.Dir = o.source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
