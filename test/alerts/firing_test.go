@@ -42,7 +42,7 @@ var well = scenario{
 	`crosswatch_watches{state="Active"}`:                                            `7x120`,
 	`crosswatch_watches{state="Forbidden"}`:                                         `0x120`,
 	`crosswatch_watches{state="NotFound"}`:                                          `0x120`,
-	`crosswatch_watches{state="Unwatchable"}`:                                       `1x120`,
+	`crosswatch_watches{state="Unwatchable"}`:                                       `0x120`,
 	`crosswatch_watches{state="Failed"}`:                                            `0x120`,
 	`crosswatch_watches{state="Stopping"}`:                                          `0x120`,
 	`crosswatch_event_to_reconcile_seconds_bucket{controller="xbuckets",le="0.1"}`:  `0+10x120`,
@@ -125,11 +125,13 @@ func TestAlerts(t *testing.T) {
 			},
 		},
 		{
-			name: "a kind's CRD comes ten minutes late, another can't be watched at all",
-			with: scenario{
-				`crosswatch_watches{state="NotFound"}`:    `1x20 0x100`,
-				`crosswatch_watches{state="Unwatchable"}`: `3x120`,
-			},
+			name: "XRs need kinds that can't be watched at all",
+			with: scenario{`crosswatch_watches{state="Unwatchable"}`: `3x120`},
+			want: firing{`CrosswatchWatchNotActive{state="Unwatchable"}`: 15 * time.Minute},
+		},
+		{
+			name: "a kind's CRD comes ten minutes late",
+			with: scenario{`crosswatch_watches{state="NotFound"}`: `1x20 0x100`},
 		},
 
 		{
