@@ -94,6 +94,15 @@ func TestAlerts(t *testing.T) {
 			want: firing{`CrosswatchNotConverged{controller="xbuckets"}`: 15 * time.Minute},
 		},
 		{
+			name: "an XRD is not established, so that nobody reconciles its XRs",
+			with: scenario{`crosswatch_converged{controller="xqueues"}`: `0x120`},
+			want: firing{`CrosswatchNotConverged{controller="xqueues"}`: 15 * time.Minute},
+		},
+		{
+			name: "an XRD needs ten minutes to be established",
+			with: scenario{`crosswatch_converged{controller="xqueues"}`: `0x20 1x100`},
+		},
+		{
 			name: "XRs need ten minutes to settle",
 			with: scenario{`crosswatch_converged{controller="xbuckets"}`: `0x20 1x100`},
 		},
