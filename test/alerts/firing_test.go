@@ -52,7 +52,7 @@ var well = scenario{
 	`crosswatch_function_calls_total{function="place",code="OK"}`:                   `0+100x120`,
 	`crosswatch_api_requests_total{verb="update",reason="lease",code="200"}`:        `0+100x120`,
 	`crosswatch_api_requests_total{verb="apply",reason="apply",code="409"}`:         `0+10x120`,
-	`process_resident_memory_bytes`:                                                 `500e6x120`,
+	`go_gc_heap_live_bytes`:                                                         `400e6x120`,
 	`go_gc_gomemlimit_bytes`:                                                        `1e9x120`,
 }
 
@@ -226,16 +226,20 @@ func TestAlerts(t *testing.T) {
 		{
 			name: "one of two replicas needs more and more memory",
 			with: scenario{
-				`process_resident_memory_bytes{pod="crosswatch-1"}`: `900e6 910e6x119`,
-				`go_gc_gomemlimit_bytes{pod="crosswatch-1"}`:        `1e9x120`,
+				`go_gc_heap_live_bytes{pod="crosswatch-1"}`:  `800e6 810e6x119`,
+				`go_gc_gomemlimit_bytes{pod="crosswatch-1"}`: `1e9x120`,
 			},
 			want: firing{`CrosswatchMemoryNearLimit{pod="crosswatch-1"}`: 15*time.Minute + step},
 		},
 		{
+			name: "a replica leaves its garbage until there is as much of it as of what it needs",
+			with: scenario{`process_resident_memory_bytes`: `990e6x120`},
+		},
+		{
 			name: "a replica without a limit needs much memory",
 			with: scenario{
-				`process_resident_memory_bytes`: `9e12x120`,
-				`go_gc_gomemlimit_bytes`:        `9223372036854775807x120`,
+				`go_gc_heap_live_bytes`:  `9e12x120`,
+				`go_gc_gomemlimit_bytes`: `9223372036854775807x120`,
 			},
 		},
 	}
