@@ -50,6 +50,8 @@ var well = scenario{
 	`crosswatch_event_to_reconcile_seconds_bucket{controller="xbuckets",le="60"}`:   `0+10x120`,
 	`crosswatch_event_to_reconcile_seconds_bucket{controller="xbuckets",le="+Inf"}`: `0+10x120`,
 	`crosswatch_function_calls_total{function="place",code="OK"}`:                   `0+100x120`,
+	`crosswatch_reconciles_total{controller="xbuckets",result="synced"}`:            `0+30x120`,
+	`crosswatch_reconciles_total{controller="xclusters",result="synced"}`:           `0x120`,
 	`crosswatch_api_requests_total{verb="update",reason="lease",code="200"}`:        `0+100x120`,
 	`crosswatch_api_requests_total{verb="apply",reason="apply",code="409"}`:         `0+10x120`,
 	`go_gc_heap_live_bytes`:                                                         `400e6x120`,
@@ -187,6 +189,46 @@ func TestAlerts(t *testing.T) {
 		{
 			name: "no function is called",
 			with: scenario{`crosswatch_function_calls_total{function="place",code="OK"}`: `5x120`},
+		},
+
+		{
+			name: "a function says of every XR that it can't go on",
+			with: scenario{
+				`crosswatch_reconciles_total{controller="xbuckets",result="synced"}`: `5x120`,
+				`crosswatch_reconciles_total{controller="xbuckets",result="fatal"}`:  `0+25x120`,
+			},
+			want: firing{`CrosswatchReconcilesFail{controller="xbuckets"}`: 10*time.Minute + step},
+		},
+		{
+			name: "one in five reconciles fails, for one reason or another",
+			with: scenario{
+				`crosswatch_reconciles_total{controller="xbuckets",result="failed"}`: `0+4x120`,
+				`crosswatch_reconciles_total{controller="xbuckets",result="fatal"}`:  `0+4x120`,
+			},
+			// After three steps they are more than 18, which is 0.06 a second for five minutes.
+			want: firing{`CrosswatchReconcilesFail{controller="xbuckets"}`: 10*time.Minute + 3*step},
+		},
+		{
+			name: "one XR fails once a minute, and nothing else happens",
+			with: scenario{
+				`crosswatch_reconciles_total{controller="xclusters",result="fatal"}`: `0+0.5x120`,
+			},
+		},
+		{
+			name: "of very many reconciles, one in twenty fails",
+			with: scenario{
+				`crosswatch_reconciles_total{controller="xbuckets",result="synced"}`: `0+950x120`,
+				`crosswatch_reconciles_total{controller="xbuckets",result="failed"}`: `0+50x120`,
+			},
+		},
+		{
+			name: "all XRs wait for a watch, are deleted or are paused",
+			with: scenario{
+				`crosswatch_reconciles_total{controller="xbuckets",result="synced"}`:   `5x120`,
+				`crosswatch_reconciles_total{controller="xbuckets",result="waiting"}`:  `0+30x120`,
+				`crosswatch_reconciles_total{controller="xbuckets",result="deleting"}`: `0+30x120`,
+				`crosswatch_reconciles_total{controller="xbuckets",result="paused"}`:   `0+30x120`,
+			},
 		},
 
 		{
