@@ -44,7 +44,6 @@ var well = scenario{
 	`crosswatch_watches{state="NotFound"}`:                                          `0x120`,
 	`crosswatch_watches{state="Unwatchable"}`:                                       `0x120`,
 	`crosswatch_watches{state="Failed"}`:                                            `0x120`,
-	`crosswatch_watches{state="Stopping"}`:                                          `0x120`,
 	`crosswatch_event_to_reconcile_seconds_bucket{controller="xbuckets",le="0.1"}`:  `0+10x120`,
 	`crosswatch_event_to_reconcile_seconds_bucket{controller="xbuckets",le="5"}`:    `0+10x120`,
 	`crosswatch_event_to_reconcile_seconds_bucket{controller="xbuckets",le="60"}`:   `0+10x120`,
