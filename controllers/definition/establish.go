@@ -13,7 +13,6 @@ import (
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -84,7 +83,7 @@ func (r *reconciler) start(xrd *v1.CompositeResourceDefinition) (reconcile.Resul
 	}
 	xrd.Status.Controllers.CompositeResourceType = v1.TypeReferenceTo(options.Kind)
 
-	switch watch := r.watchOf(options.Kind); watch.State {
+	switch watch := r.engine.Watch(options.Kind); watch.State {
 	case engine.Active:
 		setCondition(xrd, commonv1.True(commonv1.TypeEstablished, commonv1.ReasonWatchingCompositeResource))
 		return reconcile.Result{}, nil
@@ -119,14 +118,6 @@ func serves(crd *extv1.CustomResourceDefinition, version string) bool {
 	return ok && slices.ContainsFunc(crd.Spec.Versions, func(v extv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == version && v.Served
 	})
-}
-
-func (r *reconciler) watchOf(gvk schema.GroupVersionKind) engine.WatchInfo {
-	watches := r.engine.Watches()
-	if i := slices.IndexFunc(watches, func(w engine.WatchInfo) bool { return w.GVK == gvk }); i >= 0 {
-		return watches[i]
-	}
-	return engine.WatchInfo{GVK: gvk, State: engine.Starting}
 }
 
 // established reports whether the API server serves the CRD's kind, and if not, why.

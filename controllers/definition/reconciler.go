@@ -12,6 +12,7 @@ import (
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +33,8 @@ type Engine interface {
 	Controller(name string) (running *engine.Controller, ok bool)
 	Stop(name string)
 	Remove(name string)
-	Watches() []engine.WatchInfo
+	// Watch describes the kind's watch.
+	Watch(gvk schema.GroupVersionKind) engine.WatchInfo
 }
 
 // Config is what the reconciler of XRDs works with. All of it is required.

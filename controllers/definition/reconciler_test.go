@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -53,8 +54,13 @@ func (e *fakeEngine) Controller(name string) (*engine.Controller, bool) {
 func (e *fakeEngine) Stop(name string) {
 	e.running = slices.DeleteFunc(e.running, func(n string) bool { return n == name })
 }
-func (e *fakeEngine) Remove(name string)          { e.Stop(name) }
-func (e *fakeEngine) Watches() []engine.WatchInfo { return []engine.WatchInfo{e.watch} }
+func (e *fakeEngine) Remove(name string) { e.Stop(name) }
+func (e *fakeEngine) Watch(gvk schema.GroupVersionKind) engine.WatchInfo {
+	if e.watch.GVK == gvk {
+		return e.watch
+	}
+	return engine.WatchInfo{GVK: gvk, State: engine.Starting}
+}
 
 // world is a reconciler with all that it acts on.
 type world struct {
