@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
@@ -34,11 +33,6 @@ import (
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
 )
-
-// publishEvery sets the least time between two publications of an object.
-func publishEvery(interval time.Duration) setting {
-	return func(o *app.Options, _ *rest.Config) { o.StatusInterval = interval }
-}
 
 // total is the status of all XR controllers together.
 func total() *watchv1alpha1.DependencyWatchStatus {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/crosswatch-io/crosswatch/controllers/watchstatus"
-	"k8s.io/client-go/tools/leaderelection"
 )
 
 // minInterval keeps a typing error, such as 30 instead of 30s, from becoming a busy loop.
