@@ -111,11 +111,12 @@ verify: generate lint ## Generate and lint; fail if that left anything changed o
 
 ##@ Test
 
-# The packages under test run alone and afresh: they measure time, on control planes of their own.
+# The packages in test run afresh, on control planes of their own, and end to end tests alone, since they measure time.
 .PHONY: test
 test: controlplane test-image test-alerts ## Run every test, with the race detector.
 	$(GOTESTSUM) -- -race -timeout 10m $$(go list ./... | grep -v /test/)
-	KUBEBUILDER_ASSETS=$(ASSETS) $(GOTESTSUM) -- -race -timeout 10m -count 1 -p 1 ./test/...
+	KUBEBUILDER_ASSETS=$(ASSETS) $(GOTESTSUM) -- -race -timeout 10m -count 1 -p 2 $$(go list ./test/... | grep -v /test/e2e)
+	KUBEBUILDER_ASSETS=$(ASSETS) $(GOTESTSUM) -- -race -timeout 10m -count 1 ./test/e2e
 	@echo "test: passed"
 
 .PHONY: test-image
