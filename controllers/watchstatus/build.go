@@ -176,22 +176,27 @@ func compareKinds(a, b schema.GroupVersionKind) int {
 }
 
 // first returns the first n of all in sorted order. Sorting all of thousands to show a hundred would take most of the time that a
-// status does.
+// status does, and so would moving rows about, instead of where they are.
 func first[T any](n int, all []T, compare func(a, b T) int) []T {
-	sorted := make([]T, 0, min(n, len(all))+1)
-	for _, x := range all {
-		if len(sorted) == n && compare(sorted[n-1], x) <= 0 {
+	byRow := func(a, b int) int { return compare(all[a], all[b]) }
+	rows := make([]int, 0, min(n, len(all))+1)
+	for row := range all {
+		if len(rows) == n && byRow(rows[n-1], row) <= 0 {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(sorted, x, compare)
-		sorted = slices.Insert(sorted, i, x)
-		sorted = sorted[:min(n, len(sorted))]
+		i, _ := slices.BinarySearchFunc(rows, row, byRow)
+		rows = slices.Insert(rows, i, row)
+		rows = rows[:min(n, len(rows))]
+	}
+	sorted := make([]T, 0, len(rows))
+	for _, row := range rows {
+		sorted = append(sorted, all[row])
 	}
 	return sorted
 }
 
-// rounded returns the number to within 4%, or 2 KiB. The estimate of memory changes by a few bytes with each name that an XR composes under,
-// when nothing that is shown has changed: that is no reason to write.
+// rounded returns the number to within 4%, or 2 KiB. The estimate of memory changes by a few bytes with each name that an XR
+// composes under, when nothing that is shown has changed: that is no reason to write.
 func rounded(bytes int) int {
 	unit := 4 << 10
 	for bytes >= 32*unit {
