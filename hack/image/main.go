@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("image: %s@%s is in %s\n", o.tag, digest, o.output)
+	fmt.Printf("image: %s@%s is in %s, and for container engines in the tarballs beside it\n", o.tag, digest, filepath.Join(o.output, "image"))
 	return nil
 }
 

@@ -108,6 +108,9 @@ func (p *printer) lookAround(kubeconfig, kubectl, operatorLog string) {
 	p.line("kubectl label inferencecluster west ready=false --overwrite")
 	p.line("kubectl get modelreplicas -A --watch")
 	p.line("tail -f %s", operatorLog)
-	p.line("\nNo garbage collector runs here: what a deleted object owns stays.")
+	p.line("\nNo controller manager runs here. What a deleted object owns stays, a namespace")
+	p.line("that is deleted never goes, and ClusterRoles with the label")
+	p.line("crosswatch.io/aggregate-to-crosswatch have to be bound to the operator by hand:")
+	p.line("kubectl create clusterrolebinding NAME --clusterrole=ROLE --serviceaccount=%s:%s", operatorNamespace, operatorServiceAccount)
 	p.line("Ctrl-C ends it all.")
 }
