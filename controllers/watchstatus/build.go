@@ -99,7 +99,7 @@ func summarise(all []Facts, byKind watchesByKind) (v1alpha1.DependencyWatchStatu
 	}
 
 	listed := first(maxListed, kinds, func(a, b dependency.KindStats) int {
-		return cmp.Or(cmp.Compare(b.References, a.References), compareKinds(a.GVK, b.GVK))
+		return cmp.Or(cmp.Compare(b.References, a.References), dependency.CompareGVKs(a.GVK, b.GVK))
 	})
 	status.KindsOmitted = int64(len(kinds) - len(listed))
 	status.Kinds = make([]v1alpha1.KindStatus, 0, len(listed))
@@ -147,7 +147,7 @@ func kindStatus(k dependency.KindStats, w *engine.WatchInfo) v1alpha1.KindStatus
 // sharedWatches lists the watches that are not active first, then those with most objects: of too many, these are the ones to see.
 func sharedWatches(watches []engine.WatchInfo) []v1alpha1.SharedWatch {
 	listed := first(maxShared, watches, func(a, b engine.WatchInfo) int {
-		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), cmp.Compare(b.Objects, a.Objects), compareKinds(a.GVK, b.GVK))
+		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), cmp.Compare(b.Objects, a.Objects), dependency.CompareGVKs(a.GVK, b.GVK))
 	})
 	shared := make([]v1alpha1.SharedWatch, 0, len(listed))
 	for _, w := range listed {
@@ -169,10 +169,6 @@ func rank(state engine.State) int {
 		return 1
 	}
 	return 0
-}
-
-func compareKinds(a, b schema.GroupVersionKind) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
 }
 
 // first returns the first n of all in sorted order. Sorting all of thousands to show a hundred would take most of the time that a

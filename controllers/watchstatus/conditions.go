@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
 
@@ -96,7 +97,7 @@ func watchingOf(missing map[schema.GroupVersionKind]unwatched) commonv1.Conditio
 		return commonv1.True(commonv1.TypeWatching, commonv1.ReasonWatchesActive)
 	}
 	named := first(maxNamed, slices.Collect(maps.Values(missing)), func(a, b unwatched) int {
-		return cmp.Or(cmp.Compare(urgency(a.reason), urgency(b.reason)), compareKinds(a.gvk, b.gvk))
+		return cmp.Or(cmp.Compare(urgency(a.reason), urgency(b.reason)), dependency.CompareGVKs(a.gvk, b.gvk))
 	})
 	var each []string
 	for _, u := range named {

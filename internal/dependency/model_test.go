@@ -109,7 +109,7 @@ func (m *model) GVKs() []schema.GroupVersionKind {
 			gvks = append(gvks, r.req.Reference.GVK)
 		}
 	}
-	slices.SortFunc(gvks, compareGVKs)
+	slices.SortFunc(gvks, CompareGVKs)
 	return gvks
 }
 
@@ -136,7 +136,7 @@ func (m *model) Stats() Stats {
 	for gvk, n := range kinds {
 		s.Kinds = append(s.Kinds, KindStats{GVK: gvk, References: n, Dependants: len(m.DependantsOfKind(gvk))})
 	}
-	slices.SortFunc(s.Kinds, func(a, b KindStats) int { return compareGVKs(a.GVK, b.GVK) })
+	slices.SortFunc(s.Kinds, func(a, b KindStats) int { return CompareGVKs(a.GVK, b.GVK) })
 	return s
 }
 

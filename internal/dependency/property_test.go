@@ -140,7 +140,7 @@ func compareKinds(t *rapid.T, tracker *Tracker, spec *model) {
 func countsOf(tracker *Tracker) Stats {
 	s := tracker.Stats()
 	s.Bytes = 0
-	slices.SortFunc(s.Kinds, func(a, b KindStats) int { return compareGVKs(a.GVK, b.GVK) })
+	slices.SortFunc(s.Kinds, func(a, b KindStats) int { return CompareGVKs(a.GVK, b.GVK) })
 	return s
 }
 

@@ -82,7 +82,8 @@ func (c *counts) add(e *entry, as role, n int) {
 	c.byLabels += n
 }
 
-func compareGVKs(a, b schema.GroupVersionKind) int {
+// CompareGVKs orders kinds by group, version and kind.
+func CompareGVKs(a, b schema.GroupVersionKind) int {
 	return cmp.Or(
 		strings.Compare(a.Group, b.Group),
 		strings.Compare(a.Version, b.Version),

@@ -192,7 +192,7 @@ func (t *Tracker) GVKs() []schema.GroupVersionKind {
 	}
 	t.mu.RUnlock()
 
-	slices.SortFunc(gvks, compareGVKs)
+	slices.SortFunc(gvks, CompareGVKs)
 	return gvks
 }
 

@@ -331,7 +331,7 @@ func (e *Engine) Watches() []WatchInfo {
 	for i := range out {
 		out[i].look(informers[out[i].GVK])
 	}
-	slices.SortFunc(out, func(a, b WatchInfo) int { return compareKinds(a.GVK, b.GVK) })
+	slices.SortFunc(out, func(a, b WatchInfo) int { return dependency.CompareGVKs(a.GVK, b.GVK) })
 	return out
 }
 
@@ -360,8 +360,4 @@ func (i *WatchInfo) look(informer *store.Informer) {
 	if informer != nil && i.State == Active {
 		i.Objects, i.Store = informer.Len(), informer.Mode()
 	}
-}
-
-func compareKinds(a, b schema.GroupVersionKind) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
 }
