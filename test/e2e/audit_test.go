@@ -4,22 +4,17 @@
 package e2e
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/crosswatch-io/crosswatch/test/controlplane"
 )
 
-const (
-	operatorUser = "system:serviceaccount:" + operatorNamespace + ":" + operatorServiceAccount
-	// maxAuditLine bounds an entry of the audit log, in bytes.
-	maxAuditLine = 1 << 20
-)
+const operatorUser = "system:serviceaccount:" + operatorNamespace + ":" + operatorServiceAccount
 
 // expectedRefusals are the resources that tests have the operator ask for in
 // vain, on purpose.
@@ -50,34 +45,11 @@ func isRefusal(entry *auditv1.Event) bool {
 	return entry.ResponseStatus != nil && entry.ResponseStatus.Code == http.StatusForbidden
 }
 
-// audit returns the entries of the audit log so far that are wanted.
-func (i *installation) audit(isWanted func(*auditv1.Event) bool) ([]auditv1.Event, error) {
-	log, err := os.Open(i.auditLog)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = log.Close() }()
-
-	var entries []auditv1.Event
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, maxAuditLine)
-	for lines.Scan() {
-		var entry auditv1.Event
-		if json.Unmarshal(lines.Bytes(), &entry) != nil {
-			continue // the last line may be incomplete
-		}
-		if isWanted(&entry) {
-			entries = append(entries, entry)
-		}
-	}
-	return entries, lines.Err()
-}
-
 // unexpectedRefusals returns the requests that the API server forbade the
 // operator, but for those that tests provoked: what the operator does by itself
 // it must be allowed to.
 func (i *installation) unexpectedRefusals() ([]string, error) {
-	refusals, err := i.audit(func(entry *auditv1.Event) bool {
+	refusals, err := controlplane.Audit(i.auditLog, func(entry *auditv1.Event) bool {
 		return isOperators(entry) && isRefusal(entry) &&
 			(entry.ObjectRef == nil || !i.refusals.resources[entry.ObjectRef.Resource])
 	})

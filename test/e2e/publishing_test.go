@@ -4,13 +4,10 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,12 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
+	"github.com/crosswatch-io/crosswatch/test/controlplane"
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
 )
@@ -41,45 +40,27 @@ func total() *watchv1alpha1.DependencyWatchStatus {
 	return dws
 }
 
-// audit reads how often each status was written from here on.
+// audit counts how often each status is written from its start on.
 type audit struct {
 	w     *world
-	start int64
+	start time.Time
 }
 
-func (w *world) audit() *audit {
-	w.t.Helper()
-	info, err := os.Stat(cluster.auditLog)
-	w.must(err)
-	return &audit{w: w, start: info.Size()}
-}
+func (w *world) audit() *audit { return &audit{w: w, start: time.Now()} }
 
 // writes counts the requests that wrote a status, by name, whether they changed anything or not.
 func (a *audit) writes() map[string]int {
 	a.w.t.Helper()
-	log, err := os.Open(cluster.auditLog)
+	entries, err := controlplane.Audit(cluster.auditLog, func(e *auditv1.Event) bool {
+		return isOperators(e) && !e.RequestReceivedTimestamp.Time.Before(a.start) &&
+			e.ObjectRef != nil && e.ObjectRef.Resource == "dependencywatchstatuses" &&
+			slices.Contains([]string{"create", "update", "patch"}, e.Verb)
+	})
 	a.w.must(err)
-	defer log.Close()
-	_, err = log.Seek(a.start, io.SeekStart)
-	a.w.must(err)
-
 	writes := map[string]int{}
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if !bytes.Contains(lines.Bytes(), []byte(`"resource":"dependencywatchstatuses"`)) {
-			continue
-		}
-		var e struct {
-			Verb, UserAgent string
-			ObjectRef       struct{ Name string }
-		}
-		a.w.must(json.Unmarshal(lines.Bytes(), &e))
-		if e.UserAgent == "crosswatch" && slices.Contains([]string{"create", "update", "patch"}, e.Verb) {
-			writes[e.ObjectRef.Name]++
-		}
+	for _, e := range entries {
+		writes[e.ObjectRef.Name]++
 	}
-	a.w.must(lines.Err())
 	return writes
 }
 

@@ -4,8 +4,6 @@
 package install
 
 import (
-	"bufio"
-	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,13 +11,13 @@ import (
 	"testing"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/crosswatch-io/crosswatch/test/controlplane"
 )
 
 const (
 	root         = "../.."
 	operatorUser = "system:serviceaccount:" + namespace + ":" + name
-	// maxAuditLine bounds an entry of the audit log, in bytes.
-	maxAuditLine = 1 << 20
 )
 
 // build builds a program as make does, and returns its path.
@@ -48,32 +46,17 @@ func TestTheDefaultInstallationPlaysTheDemo(t *testing.T) {
 		t.Fatalf("the demo failed: %v\n%s", err, out)
 	}
 
-	log, err := os.Open(auditLog)
+	requests, err := controlplane.Audit(auditLog, func(e *auditv1.Event) bool { return e.User.Username == operatorUser })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = log.Close() }()
-	requests := 0
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, maxAuditLine)
-	for lines.Scan() {
-		var entry auditv1.Event
-		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
-			t.Fatal(err)
-		}
-		if entry.User.Username != operatorUser {
-			continue
-		}
-		requests++
+	if len(requests) == 0 {
+		t.Error("the audit log has no request of the operator")
+	}
+	for _, entry := range requests {
 		if entry.ResponseStatus != nil && entry.ResponseStatus.Code == http.StatusForbidden {
 			t.Errorf("forbidden: %s %s: %s", entry.Verb, entry.RequestURI, entry.ResponseStatus.Message)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	if requests == 0 {
-		t.Error("the audit log has no request of the operator")
-	}
-	t.Logf("%d requests of the operator", requests)
+	t.Logf("%d requests of the operator", len(requests))
 }
