@@ -31,6 +31,8 @@ import (
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
+	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
+	"github.com/crosswatch-io/crosswatch/test/controlplane"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
 )
 
@@ -66,7 +68,7 @@ func (w *world) grants(role, resource string) []string {
 // requests returns the operator's requests about a resource, in all its groups, and those of them that were refused.
 func (w *world) requests(resource string) (all, forbidden []auditv1.Event) {
 	w.t.Helper()
-	all, err := cluster.audit(func(entry *auditv1.Event) bool {
+	all, err := controlplane.Audit(cluster.auditLog, func(entry *auditv1.Event) bool {
 		return isOperators(entry) && entry.ObjectRef != nil && entry.ObjectRef.Resource == resource
 	})
 	w.must(err)
@@ -605,7 +607,8 @@ func TestUsersGetXRsByTheRolesViewAndEdit(t *testing.T) {
 func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 	w := newWorld(t)
 	w.provokesRefusals("cronjobs")
-	w.operate(retryAfter(time.Hour))
+	address := w.freeAddress()
+	w.operate(retryAfter(time.Hour), func(o *app.Options, _ *rest.Config) { o.HealthProbeBindAddress = address })
 	w.function("planner", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := respond.To(req)
 		respond.Require(rsp, "jobs", respond.Selector{APIVersion: "batch/v1", Kind: "CronJob"})
@@ -619,7 +622,8 @@ func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 		"{apiGroups: [batch], resources: [cronjobs], verbs: [get, list, watch]}",
 		"ClusterRole with the label crosswatch.io/aggregate-to-crosswatch=true",
 	}
-	w.fails(xr, append([]string{`"planner"`}, remedy...)...)
+	w.fails(xr, append([]string{`"planner"`, "CronJob"}, remedy...)...)
+	w.answers("http://"+address+"/readyz", "", http.StatusOK) // one kind makes nobody unready
 	w.eventually("the watch to be Forbidden, with the remedy", func() (bool, string) {
 		dws := statusOf(kind)
 		w.must(client.IgnoreNotFound(w.admin.Get(t.Context(), key(dws), dws)))
@@ -643,6 +647,7 @@ func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 		c := w.conditionOf(xr, "Synced")
 		return c["status"] == "True", fmt.Sprint(c)
 	})
+	w.ready(xr)
 	if took > 2*time.Second {
 		t.Errorf("the grant took %s to work, want at most 2s", took.Round(time.Millisecond))
 	}

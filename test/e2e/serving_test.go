@@ -11,16 +11,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
-	"github.com/crosswatch-io/crosswatch/test/functions/respond"
 )
 
 // freeAddress is a local address that nobody listens at.
@@ -85,31 +81,4 @@ func TestMetricsAreServedOverTLSToThoseWhoMayReadThem(t *testing.T) {
 	if body := w.answers(url, w.scraper(), http.StatusOK); !strings.Contains(body, "controller_runtime_reconcile_total") {
 		t.Errorf("the metrics lack those of the controllers: %.200s", body)
 	}
-}
-
-func TestAForbiddenKindCostsItsXRsAConditionAndTheOperatorNothing(t *testing.T) {
-	w := newWorld(t)
-	w.provokesRefusals("deployments")
-	address := w.freeAddress()
-	w.operate(retryAfter(time.Hour), func(o *app.Options, _ *rest.Config) { o.HealthProbeBindAddress = address })
-	w.function("curious", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		rsp := respond.To(req)
-		respond.Require(rsp, "it", respond.Selector{APIVersion: "apps/v1", Kind: "Deployment"})
-		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
-		return rsp, nil
-	})
-	kind := w.define("Curious")
-	w.compose(kind, step("curious", nil))
-	xr := w.xr(kind, "xr", nil)
-	w.fails(xr, `"curious"`, "Deployment", "{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}")
-	w.answers("http://"+address+"/readyz", "", http.StatusOK)
-
-	w.create(&rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:   w.namespace + "-deployments",
-			Labels: map[string]string{"crosswatch.io/aggregate-to-crosswatch": "true"},
-		},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch"}}},
-	})
-	w.ready(xr)
 }
