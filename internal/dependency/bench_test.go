@@ -6,18 +6,21 @@ package dependency
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The benchmarks print their figures as lines of their own:
 //
-//	go test -run '^$' -bench . ./internal/dependency | grep ^figure
+//	make bench-tracker | grep ^figure
 
 // Each XR composes ten resources, and requires one object by name and others by
-// one of a thousand selectors.
+// one of a thousand selectors. Names are unique, and 24 characters long.
 const (
 	benchComposed  = 10
 	benchSelectors = 1000
@@ -26,128 +29,233 @@ const (
 
 var benchSizes = []int{10_000, 100_000}
 
-func benchXR(i int) XR {
-	return XR{Namespace: "team-" + strconv.Itoa(i%100), Name: fmt.Sprintf("application-%012d", i)}
+// A generation of XRs shares nothing with another but namespaces and selectors.
+type generation int
+
+func (g generation) name(of string, i int) string {
+	return fmt.Sprintf("%s%04d%0*d", of, g, 20-len(of), i)
 }
 
-// benchRecord is the record of the i-th XR. Records of another generation differ
-// in one composed resource.
-func benchRecord(i, generation int) ([]Reference, []Requirement) {
-	xr := benchXR(i)
+func (g generation) xr(i int) XR {
+	return XR{Namespace: "team-" + strconv.Itoa(i%100), Name: g.name("application-", i)}
+}
+
+func (g generation) record(i int) ([]Reference, []Requirement) {
+	namespace := g.xr(i).Namespace
 	composes := make([]Reference, benchComposed)
 	for n := range composes {
-		composes[n] = Reference{GVK: replicas, Namespace: xr.Namespace, Name: fmt.Sprintf("r%012d-%010d", i, n)}
+		composes[n] = Reference{GVK: replicas, Namespace: namespace, Name: g.name("replica-", i*benchComposed+n)}
 	}
-	composes[0].Name += strconv.Itoa(generation)
 	return composes, []Requirement{
-		{Step: "schedule", Name: "config", Reference: Reference{GVK: secrets, Namespace: xr.Namespace, Name: fmt.Sprintf("configuration-%010d", i)}},
-		{Step: "schedule", Name: "clusters", Reference: Reference{GVK: clusters, Labels: benchLabels(i)}},
+		{Step: "schedule", Name: "config", Reference: Reference{GVK: secrets, Namespace: namespace, Name: g.name("configuration-", i)}},
+		{Step: "schedule", Name: "clusters", Reference: Reference{GVK: clusters, Labels: benchLabels(i % benchSelectors)}},
 	}
 }
 
-func benchLabels(i int) map[string]string {
-	return map[string]string{"fleet": "main", "pool": strconv.Itoa(i % benchSelectors)}
+func (g generation) track(tracker *Tracker, xrs int) {
+	for i := range xrs {
+		composes, requires := g.record(i)
+		tracker.Track(g.xr(i), composes, requires)
+	}
+}
+
+func benchLabels(selector int) map[string]string {
+	return map[string]string{"fleet": "main", "pool": strconv.Itoa(selector)}
+}
+
+// benchObject is one of the kind that is required by labels. It has five of them.
+func benchObject(pool string) metav1.Object {
+	return object("", "c", map[string]string{"fleet": "main", "pool": pool, "a": "1", "b": "2", "c": "3"})
 }
 
 func benchTracker(xrs int) *Tracker {
 	tracker := NewTracker()
-	for i := range xrs {
-		composes, asks := benchRecord(i, 0)
-		tracker.Track(benchXR(i), composes, asks)
-	}
+	generation(0).track(tracker, xrs)
 	return tracker
 }
 
-func nsPerOp(b *testing.B) float64 {
-	return float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+// figure runs a benchmark and prints what it returns.
+func figure(b *testing.B, name, unit string, run func(b *testing.B) float64) {
+	var value float64
+	ran := false
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		value, ran = run(b), true
+	})
+	if ran {
+		fmt.Printf("figure %s=%.4g %s\n", name, value, unit)
+	}
+}
+
+func microseconds(b *testing.B) float64 {
+	return float64(b.Elapsed().Nanoseconds()) / float64(b.N) / 1000
 }
 
 func BenchmarkDependants(b *testing.B) {
-	composedByOne := func(xrs int) metav1.Object {
-		composes, _ := benchRecord(xrs/2, 0)
-		return object(composes[1].Namespace, composes[1].Name, map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"})
-	}
-	requiredByLabels := func(int) metav1.Object {
-		return object("", "c", map[string]string{"fleet": "main", "pool": "7", "a": "1", "b": "2", "c": "3"})
-	}
-	// Every object of a fleet shares a pair with all selectors, and most events
-	// of a busy kind match none of them.
-	matchedByNone := func(int) metav1.Object {
-		return object("", "c", map[string]string{"fleet": "main", "pool": "none", "a": "1", "b": "2", "c": "3"})
-	}
-
 	for _, xrs := range benchSizes {
 		tracker := benchTracker(xrs)
+		// One XR has a selector of its own, and others share one.
+		const sharing = 1000
+		tracker.Require(XR{Name: "alone"}, Requirement{Reference: Reference{GVK: clusters, Labels: benchLabels(benchSelectors)}})
+		for i := range sharing {
+			tracker.Require(generation(0).xr(i), Requirement{Reference: Reference{GVK: clusters, Labels: map[string]string{"shared": "true"}}})
+		}
+		composes, _ := generation(0).record(xrs / 2)
+
 		for _, bc := range []struct {
 			name string
+			kind Reference
 			obj  metav1.Object
-			by   Reference
 			want int
 		}{
-			{"by_name", composedByOne(xrs), Reference{GVK: replicas}, 1},
-			{"by_labels", requiredByLabels(xrs), Reference{GVK: clusters}, xrs / benchSelectors},
-			{"by_none", matchedByNone(xrs), Reference{GVK: clusters}, 0},
+			{"by_name", composes[1], object(composes[1].Namespace, composes[1].Name, benchObject("none").GetLabels()), 1},
+			{"by_labels_one", Reference{GVK: clusters}, benchObject(strconv.Itoa(benchSelectors)), 1},
+			{"by_labels_thousandth", Reference{GVK: clusters}, benchObject("7"), xrs / benchSelectors},
+			{"by_labels_thousand", Reference{GVK: clusters}, object("", "c", map[string]string{"shared": "true", "a": "1", "b": "2", "c": "3", "d": "4"}), sharing},
+			// Every object of a fleet shares a pair with all selectors, and most
+			// events of a busy kind match none of them.
+			{"by_labels_none", Reference{GVK: clusters}, benchObject("none"), 0},
 		} {
-			var ns float64
-			b.Run(fmt.Sprintf("%s/xrs=%d", bc.name, xrs), func(b *testing.B) {
-				b.ReportAllocs()
+			figure(b, fmt.Sprintf("dependants_%s_%d", bc.name, xrs), "us", func(b *testing.B) float64 {
 				var dst []XR
 				for b.Loop() {
-					dst = tracker.Dependants(dst[:0], bc.by.GVK, bc.obj)
+					dst = tracker.Dependants(dst[:0], bc.kind.GVK, bc.obj)
 				}
 				if len(dst) != bc.want {
 					b.Fatalf("found %d XRs, want %d", len(dst), bc.want)
 				}
-				ns = nsPerOp(b)
+				return microseconds(b)
 			})
-			fmt.Printf("figure dependants_%s_%d=%.0f ns\n", bc.name, xrs, ns)
 		}
 	}
+}
+
+// tracked are the arguments of a Track.
+type tracked struct {
+	xr       XR
+	composes []Reference
+	requires []Requirement
+}
+
+// benchChanges returns what a thousand of the XRs were tracked with, and the same
+// with one composed resource changed. They are spread, so that a record comes from
+// memory and not from a processor's cache.
+func benchChanges(xrs int) (unchanged, changed []tracked) {
+	const some = 1000
+	for n := range some {
+		i := n * (xrs / some)
+		t := tracked{xr: generation(0).xr(i)}
+		t.composes, t.requires = generation(0).record(i)
+		unchanged = append(unchanged, t)
+		t.composes = slices.Clone(t.composes)
+		t.composes[benchComposed/2].Name = generation(1).name("replica-", i)
+		changed = append(changed, t)
+	}
+	return unchanged, changed
 }
 
 func BenchmarkTrack(b *testing.B) {
 	for _, xrs := range benchSizes {
 		tracker := benchTracker(xrs)
-		xr := benchXR(xrs / 2)
-		composes, asks := benchRecord(xrs/2, 0)
-		changed, _ := benchRecord(xrs/2, 1)
-
-		for _, bc := range []struct {
-			name string
-			next [2][]Reference
-		}{
-			{"unchanged", [2][]Reference{composes, composes}},
-			{"changed", [2][]Reference{changed, composes}},
-		} {
-			var ns float64
-			b.Run(fmt.Sprintf("%s/xrs=%d", bc.name, xrs), func(b *testing.B) {
-				b.ReportAllocs()
-				for i := 0; b.Loop(); i++ {
-					tracker.Track(xr, bc.next[i%2], asks)
-				}
-				ns = nsPerOp(b)
-			})
-			fmt.Printf("figure track_%s_%d=%.0f ns\n", bc.name, xrs, ns)
+		unchanged, changed := benchChanges(xrs)
+		track := func(b *testing.B, of ...[]tracked) float64 {
+			for i := 0; b.Loop(); i++ {
+				t := &of[i/len(of[0])%len(of)][i%len(of[0])]
+				tracker.Track(t.xr, t.composes, t.requires)
+			}
+			return microseconds(b)
 		}
+		figure(b, fmt.Sprintf("track_unchanged_%d", xrs), "us", func(b *testing.B) float64 {
+			return track(b, unchanged)
+		})
+		figure(b, fmt.Sprintf("track_changed_%d", xrs), "us", func(b *testing.B) float64 {
+			return track(b, changed, unchanged)
+		})
 	}
 }
 
+// BenchmarkContention measures what Dependants takes while XRs change their
+// records without a pause.
+func BenchmarkContention(b *testing.B) {
+	const readers, xrs = 8, 100_000
+	tracker := benchTracker(xrs)
+	unchanged, changed := benchChanges(xrs)
+	obj := benchObject("7")
+
+	figure(b, "dependants_contended_p99", "us", func(b *testing.B) float64 {
+		done := make(chan struct{})
+		var writing, reading sync.WaitGroup
+		writing.Go(func() {
+			for next := changed; ; next, changed, unchanged = unchanged, unchanged, changed {
+				for _, t := range next {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					tracker.Track(t.xr, t.composes, t.requires)
+				}
+			}
+		})
+
+		b.ResetTimer()
+		took := make([][]time.Duration, readers)
+		for r := range readers {
+			reading.Go(func() {
+				var dst []XR
+				for range b.N/readers + 1 {
+					start := time.Now()
+					dst = tracker.Dependants(dst[:0], clusters, obj)
+					took[r] = append(took[r], time.Since(start))
+				}
+			})
+		}
+		reading.Wait()
+		b.StopTimer()
+		close(done)
+		writing.Wait()
+
+		all := slices.Sorted(func(yield func(time.Duration) bool) {
+			for _, some := range took {
+				for _, d := range some {
+					if !yield(d) {
+						return
+					}
+				}
+			}
+		})
+		return float64(all[len(all)*99/100].Nanoseconds()) / 1000
+	})
+}
+
 // BenchmarkMemory measures what a tracker holds of each reference, strings that
-// nobody else holds included.
+// nobody else holds included, and by how much that grows when every XR goes and
+// another comes in its place, ten times over.
 func BenchmarkMemory(b *testing.B) {
+	const churns = 10
 	for _, xrs := range benchSizes {
-		var perReference float64
-		b.Run(fmt.Sprintf("xrs=%d", xrs), func(b *testing.B) {
-			b.ReportAllocs()
+		references := float64(xrs * benchPerXR)
+		var grown float64
+		figure(b, fmt.Sprintf("tracker_memory_%d", xrs), "bytes/reference", func(b *testing.B) float64 {
+			var fresh, churned int64
 			for b.Loop() {
 				before := heapBytes()
 				tracker := benchTracker(xrs)
-				perReference = float64(heapBytes()-before) / float64(xrs*benchPerXR)
+				fresh = heapBytes() - before
+				for g := range generation(churns) {
+					for i := range xrs {
+						composes, requires := (g + 1).record(i)
+						tracker.Track((g + 1).xr(i), composes, requires)
+						tracker.Forget(g.xr(i))
+					}
+				}
+				churned = heapBytes() - before
 				runtime.KeepAlive(tracker)
 			}
-			b.ReportMetric(perReference, "B/reference")
+			grown = float64(churned-fresh) / references
+			return float64(fresh) / references
 		})
-		fmt.Printf("figure tracker_memory_%d=%.0f bytes/reference\n", xrs, perReference)
+		fmt.Printf("figure tracker_growth_%d=%.4g bytes/reference\n", xrs, grown)
 	}
 }
 

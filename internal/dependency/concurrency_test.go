@@ -115,3 +115,57 @@ func holdsAll(tracker *Tracker) bool {
 		len(tracker.Dependants(nil, clusters, object("", "x", map[string]string{"stays": "true", "zone": "1"}))) == 1 &&
 		len(tracker.Dependants(nil, replicas, object("a", "x", nil))) == 1
 }
+
+// An XR that refers to an object all the time, now by one reference and now by
+// another, is found at every moment, however many searches read in batches.
+func TestDependantsMissesNoneThatMoves(t *testing.T) {
+	const xrs, rounds = 20, 300
+	ways := [][]Reference{
+		{{GVK: clusters}},
+		{cluster("c")},
+		{{GVK: clusters, Labels: map[string]string{"p": "1"}}},
+		{{GVK: clusters, Labels: map[string]string{"q": "1"}}},
+		{{GVK: clusters, Labels: map[string]string{"p": "1", "q": "1"}}},
+	}
+	obj := object("", "c", map[string]string{"p": "1", "q": "1"})
+	tracker := NewTracker()
+	tracker.batch = 2
+	for i := range xrs {
+		tracker.Track(XR{Name: strconv.Itoa(i)}, ways[0], nil)
+	}
+
+	var writing, reading sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		reading.Go(func() {
+			var dst []XR
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if dst = tracker.Dependants(dst[:0], clusters, obj); len(dst) != xrs {
+					t.Errorf("%d XRs were found, want all %d", len(dst), xrs)
+					return
+				}
+				if dst = tracker.DependantsOfKind(dst[:0], clusters); len(dst) != xrs {
+					t.Errorf("%d XRs were found by kind, want all %d", len(dst), xrs)
+					return
+				}
+			}
+		})
+	}
+	for w := range 2 {
+		writing.Go(func() {
+			for round := range rounds {
+				for i := w; i < xrs; i += 2 {
+					tracker.Track(XR{Name: strconv.Itoa(i)}, ways[(i+round)%len(ways)], nil)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	reading.Wait()
+}

@@ -34,7 +34,7 @@
 //
 //   - what the last successful run left (Track),
 //   - what the last run left if it failed (Fail),
-//   - what the run in progress recorded so far (Require, Depend).
+//   - what the run in progress recorded beyond those (Require, Depend).
 //
 // A successful run ends with Track: what it passes is the whole record from then
 // on. A failed run ends with Fail: what it recorded replaces what an earlier
@@ -47,10 +47,52 @@
 // only between two runs of it. Beyond that every method may be called at any
 // time, from any goroutine, for any XR.
 //
+// # Structure
+//
+// Everything is a row of a table, and every arrow a number of four bytes. What
+// repeats is one row, whoever refers to it: a record lists entries, and the same
+// entries lead back to it.
+//
+//	          records                            entries
+//	XR ─────▶ composed: entries ───────────────▶ kind, namespace, name   ◀── an object's name
+//	          required: step, name, entry ─────▶ kind, namespace, labels ◀─┐
+//	           ▲                                 holder                    │
+//	           │           the only record         │ │  one of many        │
+//	           ├───────────────────────────────────┘ ▼                     │
+//	           ├────────────────────────────── set of records              │
+//	           │                                                           │
+//	          kinds                              pairs                     │
+//	          dependants, counts                 key, value: entries ──────┘◀── an object's labels
+//
+//	every namespace, name, step, key, value and selector: a number in texts
+//
+// Four kinds of row, and what finds them:
+//
+//   - a text (text.go): by its content,
+//   - a kind (kind.go): by its group, version and kind,
+//   - an entry (entry.go), which is one distinct reference: by its kind, and by
+//     the texts of its namespace and of its name or labels,
+//   - a record (record.go): by the XR.
+//
+// A table (table.go) gives rows numbers and finds them by content. A set (set.go)
+// holds the many numbers that one leads to. Labels of an object find entries
+// through pairs (pair.go): each entry by labels is filed under the one of its
+// labels under which the fewest others are.
+//
+// index.go makes and removes entries, link.go leads from them to records,
+// search.go from objects to entries; requirement.go turns what a run recorded into
+// numbers and back. tracker.go has what callers see, and the lock.
+//
 // # Cost
 //
 // Memory is linear in the references held, and independent of how many objects
-// they match; equal references of many XRs share one entry. Dependants looks up
-// the object's name and each of its labels, then visits the XRs found: selectors
-// that share no label with the object cost nothing.
+// they match. Rows that were released are used again, and with the last record
+// all memory is given back. Dependants looks up the object's name and each of its
+// labels, then visits the XRs found: selectors that share no label with the object
+// cost nothing.
+//
+// An operation holds the lock for as long as the references of its own XR take,
+// and one that finds many XRs for a batch of them; no table is ever copied to let
+// it grow. A run that records what the last one recorded takes no more than the
+// lock that readers share.
 package dependency

@@ -3,41 +3,77 @@
 
 package dependency
 
-// What the parts of a tracker take of the heap, in bytes, as measured on 64-bit
-// machines: each with its share of the maps that hold it. They follow from the
-// structs of this package and change with them. TestBytesFollowTheHeap holds
-// them to what is measured.
-const (
-	recordBytes   = 290 // and the XR's name
-	kindBytes     = 900
-	namedBytes    = 380
-	selectorBytes = 880
-	holderBytes   = 26 // a record among the holders of an entry, or of a kind
-	composedBytes = 8
-	requiredBytes = 96 // and the names of step and requirement, which repeat
-)
+import "unsafe"
 
-// bytesLocked estimates what the tracker takes of the heap.
+// bytesLocked says what the tracker takes of the heap: what its tables were given,
+// the texts and lists that are counted one by one, and nearly what the sets take.
 func (t *Tracker) bytesLocked() int {
-	return len(t.records)*recordBytes + len(t.index.kinds)*kindBytes + t.index.bytes
+	return t.records.table.bytes() + t.records.bytes + t.index.bytes()
 }
 
-// bytes is what the entry takes, but for its holders.
-func (e *entry) bytes() int {
-	text := len(e.reference.Namespace) + len(e.reference.Name)
-	if e.byName() {
-		return namedBytes + text
-	}
-	for key, value := range e.reference.Labels {
-		text += 2 * (len(key) + len(value)) // in the labels, and spelled out
-	}
-	return selectorBytes + text
+func (x *index) bytes() int {
+	return x.names.allBytes() + x.labels.allBytes() + x.kinds.bytes() + x.entries.bytes() + x.pairs.bytes()
 }
 
-// bytes is what a run takes to list an entry in the role.
-func (r role) bytes() int {
-	if r == required {
-		return requiredBytes
+func (t *texts) allBytes() int {
+	return t.table.bytes() + t.uses.bytes() + t.bytes
+}
+
+func (k *kinds) bytes() int {
+	dependants := 0
+	for _, kind := range k.stats {
+		dependants += kind.Dependants
 	}
-	return composedBytes
+	return k.table.bytes() + cap(k.stats)*int(unsafe.Sizeof(KindStats{})) + setBytes(len(k.stats), dependants)
+}
+
+func (x *entries) bytes() int {
+	return x.table.bytes() + x.sets.bytes() + setBytes(int(x.sets.len)-len(x.given), x.shared)
+}
+
+func (p *pairs) bytes() int {
+	const underBytes = 14 // of a map of numbers
+	return p.table.bytes() + setBytes(p.table.held, len(p.under)) + len(p.under)*underBytes
+}
+
+// setBytes is what sets take beyond themselves: a chunk each, if they are small,
+// and room for more.
+func setBytes(sets, numbers int) int {
+	const chunkBytes, numberBytes = 28, 5
+	return sets*chunkBytes + numbers*numberBytes
+}
+
+func (t *table[T]) bytes() int {
+	return t.rows.bytes() + t.links.bytes() + t.buckets.bytes()
+}
+
+func (p *pages[T]) bytes() int {
+	var page [pageLen]T
+	return len(p.pages)*int(unsafe.Sizeof(page)) + cap(p.pages)*int(unsafe.Sizeof(&page))
+}
+
+func (r *record) bytes() int {
+	bytes := 0
+	for _, run := range r.runs() {
+		bytes += run.bytes()
+	}
+	if r.unsettled != nil {
+		bytes += allocated(int(unsafe.Sizeof(unsettled{})))
+	}
+	return bytes
+}
+
+func (r *run) bytes() int {
+	return allocated(cap(r.composed)*int(unsafe.Sizeof(entryID(0)))) +
+		allocated(cap(r.required)*int(unsafe.Sizeof(requirement{})))
+}
+
+// allocated is what a piece of so many bytes takes of the heap, where pieces come
+// in steps.
+func allocated(bytes int) int {
+	step := 16
+	if bytes <= 32 {
+		step = 8
+	}
+	return (bytes + step - 1) / step * step
 }

@@ -5,6 +5,7 @@ package dependency
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"testing"
@@ -14,16 +15,16 @@ import (
 
 // The estimate and the heap differ by no more than this factor, whatever the
 // tracker holds.
-const bytesFactor = 1.5
+const bytesFactor = 1.2
 
 func TestBytesFollowTheHeap(t *testing.T) {
 	const xrs = 2000
 	numbered := func(prefix string, i int) string { return fmt.Sprintf("%s-%010d", prefix, i) }
 	named := func(gvk schema.GroupVersionKind, i int) Reference {
-		return Reference{GVK: gvk, Namespace: benchXR(i).Namespace, Name: numbered("object", i)}
+		return Reference{GVK: gvk, Namespace: generation(0).xr(i).Namespace, Name: numbered("object", i)}
 	}
 	cases := map[string]func(i int) ([]Reference, []Requirement){
-		"Mixed":   func(i int) ([]Reference, []Requirement) { return benchRecord(i, 0) },
+		"Mixed":   func(i int) ([]Reference, []Requirement) { return generation(0).record(i) },
 		"Nothing": func(int) ([]Reference, []Requirement) { return nil, nil },
 		"ComposedAlone": func(i int) ([]Reference, []Requirement) {
 			var composes []Reference
@@ -38,6 +39,9 @@ func TestBytesFollowTheHeap(t *testing.T) {
 				requires = append(requires, Requirement{Step: "one", Name: numbered("requirement", n), Reference: named(clusters, 5*i+n)})
 			}
 			return nil, requires
+		},
+		"RequiredByTwo": func(i int) ([]Reference, []Requirement) {
+			return nil, []Requirement{{Step: "one", Name: "shared", Reference: named(clusters, i/2)}}
 		},
 		"RequiredByAll": func(int) ([]Reference, []Requirement) {
 			return nil, []Requirement{requires("a"), requires("b"), {Step: "one", Name: "all", Reference: Reference{GVK: replicas}}}
@@ -57,7 +61,7 @@ func TestBytesFollowTheHeap(t *testing.T) {
 			tracker := NewTracker()
 			for i := range xrs {
 				composes, requires := record(i)
-				tracker.Track(benchXR(i), composes, requires)
+				tracker.Track(generation(0).xr(i), composes, requires)
 			}
 			heap := float64(heapBytes() - before)
 			estimate := float64(tracker.Stats().Bytes)
@@ -70,22 +74,119 @@ func TestBytesFollowTheHeap(t *testing.T) {
 	}
 }
 
-// recount adds up from scratch what Stats().Bytes is kept as.
-func recount(t *Tracker) int {
-	bytes := len(t.records)*recordBytes + len(t.index.kinds)*kindBytes
-	for _, k := range t.index.kinds {
-		bytes += len(k.holders) * holderBytes
-		for _, e := range k.names {
-			bytes += e.bytes() + len(e.holders)*holderBytes
-		}
-		for _, e := range k.selectors {
-			bytes += e.bytes() + len(e.holders)*holderBytes
+// An event of an object is a question, which nothing remembers.
+func TestMatchedObjectsTakeNoMemory(t *testing.T) {
+	const objects = 20_000
+	tracker := NewTracker()
+	tracker.Track(app, nil, []Requirement{
+		{Step: "one", Name: "all", Reference: Reference{GVK: replicas}},
+		{Step: "one", Name: "ready", Reference: Reference{GVK: replicas, Labels: map[string]string{"ready": "true"}}},
+		{Step: "one", Name: "here", Reference: Reference{GVK: replicas, Namespace: "apps", Labels: map[string]string{"ready": "true"}}},
+	})
+	var dst []XR
+	match := func(of string) {
+		for i := range objects {
+			labels := map[string]string{"ready": "true", "of": of, "id": strconv.Itoa(i)}
+			obj := object("apps", of+strconv.Itoa(i), labels)
+			if dst = tracker.Dependants(dst[:0], replicas, obj); len(dst) != 1 {
+				t.Fatalf("%d XRs depend on object %d, want 1", len(dst), i)
+			}
 		}
 	}
-	for _, rec := range t.records {
-		for _, part := range rec.parts() {
-			bytes += len(part.composed)*composedBytes + len(part.required)*requiredBytes
+	match("the first")
+	heap, estimate := heapBytes(), tracker.Stats().Bytes
+	match("others")
+	grown := heapBytes() - heap
+	runtime.KeepAlive(tracker)
+
+	same(t, "bytes by its own count", estimate, tracker.Stats().Bytes)
+	if perObject := float64(grown) / objects; perObject > 1 {
+		t.Errorf("each object that matched took %.1f bytes, want none", perObject)
+	}
+}
+
+// XRs come and go, with names of other lengths and other selectors each time, and
+// the tracker takes what the present ones need.
+func TestChurnTakesNoMemory(t *testing.T) {
+	const xrs, generations = 500, 60
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() string { return fmt.Sprintf("%0*d", 1+random.IntN(60), random.Int64()) }
+	track := func(tracker *Tracker, xr XR) {
+		var composes []Reference
+		for range random.IntN(10) {
+			composes = append(composes, Reference{GVK: replicas, Namespace: "team-" + strconv.Itoa(random.IntN(20)), Name: text()})
+		}
+		tracker.Track(xr, composes, []Requirement{
+			{Step: "one", Name: text(), Reference: cluster("shared-" + strconv.Itoa(random.IntN(50)))},
+			{Step: "one", Name: "own", Reference: Reference{GVK: clusters, Labels: map[string]string{"owner": text(), "fleet": "main"}}},
+		})
+	}
+
+	before := heapBytes()
+	tracker := NewTracker()
+	heap := func() int64 { return heapBytes() - before }
+	var present []XR
+	for range xrs {
+		present = append(present, XR{Namespace: text(), Name: text()})
+		track(tracker, present[len(present)-1])
+	}
+	turn := func() {
+		for i := range present {
+			if random.IntN(2) == 0 {
+				tracker.Forget(present[i])
+				present[i] = XR{Namespace: text(), Name: text()}
+			}
+			track(tracker, present[i])
 		}
 	}
-	return bytes
+	for range generations / 10 {
+		turn() // to the most that random records come to
+	}
+	settled := heap()
+	for range generations {
+		turn()
+	}
+	if now := heap(); float64(now) > 1.1*float64(settled) {
+		t.Errorf("after %d generations the tracker takes %d bytes, before them %d", generations, now, settled)
+	}
+	runtime.KeepAlive(tracker)
+}
+
+// Case M1.
+func TestManyThatWentLeaveNothing(t *testing.T) {
+	tracker := NewTracker()
+	empty := tracker.Stats().Bytes
+	const xrs = 10_000
+	generation(0).track(tracker, xrs)
+	for i := range xrs {
+		tracker.Forget(generation(0).xr(i))
+	}
+	same(t, "bytes", empty, tracker.Stats().Bytes)
+	nothingLeft(t, tracker)
+}
+
+// The normal case of a run and of an event takes no memory.
+func TestNothingIsAllocated(t *testing.T) {
+	tracker := NewTracker()
+	generation(0).track(tracker, 1000)
+	xr := generation(0).xr(7)
+	composes, requires := generation(0).record(7)
+	named := object(composes[0].Namespace, composes[0].Name, nil)
+	labelled := benchObject("7")
+	dst := make([]XR, 0, 10)
+
+	for what, run := range map[string]func(){
+		"Track":               func() { tracker.Track(xr, composes, requires) },
+		"Depend":              func() { tracker.Depend(xr, composes[3]) },
+		"Require by name":     func() { tracker.Require(xr, requires[0]) },
+		"Require by labels":   func() { tracker.Require(xr, requires[1]) },
+		"Dependants by name":  func() { dst = tracker.Dependants(dst[:0], replicas, named) },
+		"Dependants by label": func() { dst = tracker.Dependants(dst[:0], clusters, labelled) },
+		"DependantsOfKind":    func() { dst = tracker.DependantsOfKind(dst[:0], schema.GroupVersionKind{Kind: "Other"}) },
+		"HasKind":             func() { tracker.HasKind(clusters) },
+	} {
+		if n := testing.AllocsPerRun(1000, run); n > 0 {
+			t.Errorf("%s allocates %.0f times", what, n)
+		}
+	}
 }

@@ -3,121 +3,188 @@
 
 package dependency
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
-
 // An index is the reverse side of the records: from a kind, and from what an
 // object is called and labelled, to the records that refer to it. The lock of
 // the Tracker guards it.
 type index struct {
-	kinds  map[schema.GroupVersionKind]*kind
-	stats  []KindStats // of each kind, at kind.at: one copy of one piece is all that Stats needs the lock for
-	counts counts
-	bytes  int // what entries, holders and the runs that list them take
+	names   texts // of objects and namespaces, and of steps and requirements
+	labels  texts // keys, values and selectors: few, and looked for with each event
+	kinds   kinds
+	entries entries
+	pairs   pairs
+	counts  counts
+	scratch []kindID // of kindsOf
 }
 
 func newIndex() index {
-	return index{kinds: map[schema.GroupVersionKind]*kind{}}
+	return index{
+		names:   newTexts(),
+		labels:  newTexts(),
+		kinds:   newKinds(),
+		entries: newEntries(),
+		pairs:   newPairs(),
+	}
 }
 
-// A role is the side on which an XR holds a reference.
-type role uint8
-
-const (
-	composed role = iota
-	required
-	roles
-)
-
-// uses says how often a record holds an entry in each role. A record holds an
-// entry as often as its runs and requirements name the reference, and lets go of
-// it only with the last of them.
-type uses [roles]int32
-
-// An entry is one distinct reference, shared by all records that hold it.
-type entry struct {
-	reference Reference
-	filed     scopedPair // where kind.pairs holds it, if it has labels
-	holders   map[*record]uses
+// entry returns the entry of the reference, which it makes if there is none. A
+// new one has no holder: the caller gives it one before the lock is released.
+func (x *index) entry(ref *Reference) entryID {
+	key := x.holdKey(ref)
+	if id := x.entries.find(key); id != 0 {
+		x.releaseKey(key) // which the entry holds already
+		return id
+	}
+	id := x.entries.add(key)
+	x.kinds.addEntry(key.kind, key.what)
+	if !key.what.byName() {
+		x.file(id, key)
+	}
+	return id
 }
 
-func (e *entry) byName() bool {
-	return e.reference.Name != ""
+// remove takes out an entry that nobody holds, and everything that only it used.
+func (x *index) remove(id entryID) {
+	key := x.entries.at(id).key
+	if !key.what.byName() {
+		x.unfile(id)
+	}
+	x.kinds.removeEntry(key.kind, key.what)
+	x.entries.remove(id)
+	x.releaseKey(key)
 }
 
-// hold makes the record hold the reference once more, and returns its entry.
-func (x *index) hold(rec *record, ref Reference, as role) *entry {
-	k, ok := x.kinds[ref.GVK]
+// holdKey holds what an entry of the reference is made of.
+func (x *index) holdKey(ref *Reference) entryKey {
+	key := entryKey{kind: x.kinds.hold(ref.GVK), namespace: x.names.hold(ref.Namespace)}
+	if ref.Name != "" {
+		key.what = what(x.names.hold(ref.Name))
+	} else {
+		key.what = what(x.labels.hold(string(selectorOf(ref.Labels)))) | bySelector
+	}
+	return key
+}
+
+func (x *index) releaseKey(key entryKey) {
+	x.kinds.release(key.kind)
+	x.names.release(key.namespace)
+	if key.what.byName() {
+		x.names.release(key.what.text())
+	} else {
+		x.labels.release(key.what.text())
+	}
+}
+
+// find returns the entry of the reference, or zero.
+func (x *index) find(ref *Reference) entryID {
+	kind := x.kinds.find(ref.GVK)
+	if kind == 0 {
+		return 0
+	}
+	namespace, ok := x.names.find(ref.Namespace)
 	if !ok {
-		k = x.add(ref.GVK)
+		return 0
 	}
-	e := k.entry(ref)
-	if len(e.holders) == 0 {
-		x.bytes += e.bytes()
+	if ref.Name != "" {
+		name, ok := x.names.find(ref.Name)
+		if !ok {
+			return 0
+		}
+		return x.entries.find(entryKey{kind, namespace, what(name)})
 	}
-	held := e.holders[rec]
-	if held == (uses{}) {
-		x.bytes += holderBytes
-		if k.holders[rec]++; k.holders[rec] == 1 {
-			x.bytes += holderBytes
-			x.stats[k.at].Dependants++
+	s, ok := x.labels.find(string(selectorOf(ref.Labels)))
+	if !ok {
+		return 0
+	}
+	return x.entries.find(entryKey{kind, namespace, what(s) | bySelector})
+}
+
+// file puts an entry by labels under its most selective pair: the one under which
+// the fewest others are, the first by key among equals. A pair that many selectors
+// share would lead many objects to all of them.
+func (x *index) file(id entryID, key entryKey) {
+	var best struct{ key, value string }
+	fewest := -1
+	for k, v := range x.selector(key).pairs {
+		if n := x.filedUnder(key.kind, key.namespace, k, v); fewest < 0 || n < fewest {
+			best.key, best.value, fewest = k, v, n
 		}
 	}
-	if held[as] == 0 {
-		x.counts.add(e, as, 1)
-		x.stats[k.at].References++
+	if fewest < 0 {
+		return // what asks for no label is found without
 	}
-	x.bytes += as.bytes()
-	held[as]++
-	e.holders[rec] = held
-	return e
-}
-
-// release undoes one hold. What nobody holds any more is removed.
-func (x *index) release(rec *record, e *entry, as role) {
-	k := x.kinds[e.reference.GVK]
-	held := e.holders[rec]
-	x.bytes -= as.bytes()
-	held[as]--
-	if held[as] == 0 {
-		x.counts.add(e, as, -1)
-		x.stats[k.at].References--
-	}
-	if held != (uses{}) {
-		e.holders[rec] = held
-		return
-	}
-
-	delete(e.holders, rec)
-	x.bytes -= holderBytes
-	if k.holders[rec]--; k.holders[rec] == 0 {
-		delete(k.holders, rec)
-		x.bytes -= holderBytes
-		x.stats[k.at].Dependants--
-	}
-	if len(e.holders) == 0 {
-		k.remove(e)
-		x.bytes -= e.bytes()
-	}
-	if len(k.holders) == 0 {
-		x.remove(e.reference.GVK)
+	pair := pairKey{key.kind, key.namespace, x.labels.hold(best.key), x.labels.hold(best.value)}
+	if !x.pairs.file(id, pair) {
+		x.releasePair(pair)
 	}
 }
 
-func (x *index) add(gvk schema.GroupVersionKind) *kind {
-	k := newKind(len(x.stats))
-	x.kinds[gvk] = k
-	x.stats = append(x.stats, KindStats{GVK: gvk})
-	return k
+func (x *index) filedUnder(kind kindID, namespace textID, key, value string) int {
+	if id := x.pair(kind, namespace, key, value); id != 0 {
+		return x.pairs.at(id).count
+	}
+	return 0
 }
 
-// remove takes a kind out that nobody holds. The last of stats fills its place.
-func (x *index) remove(gvk schema.GroupVersionKind) {
-	at, last := x.kinds[gvk].at, len(x.stats)-1
-	x.stats[at] = x.stats[last]
-	x.kinds[x.stats[at].GVK].at = at
-	x.stats[last] = KindStats{}
-	x.stats = x.stats[:last]
-	delete(x.kinds, gvk)
+// unfile undoes file.
+func (x *index) unfile(id entryID) {
+	if pair, gone := x.pairs.unfile(id); gone {
+		x.releasePair(pair)
+	}
+}
+
+func (x *index) releasePair(p pairKey) {
+	x.labels.release(p.key)
+	x.labels.release(p.value)
+}
+
+// pair returns the pair if selectors are filed under it, or zero.
+func (x *index) pair(kind kindID, namespace textID, key, value string) pairID {
+	k, ok := x.labels.find(key)
+	if !ok {
+		return 0
+	}
+	v, ok := x.labels.find(value)
+	if !ok {
+		return 0
+	}
+	return x.pairs.find(pairKey{kind, namespace, k, v})
+}
+
+func (x *index) selector(key entryKey) selector {
+	return selector(x.labels.get(key.what.text()))
+}
+
+// reference returns what the entry refers to.
+func (x *index) reference(id entryID) Reference {
+	key := x.entries.at(id).key
+	ref := Reference{GVK: x.kinds.at(key.kind).gvk, Namespace: x.names.get(key.namespace)}
+	if key.what.byName() {
+		ref.Name = x.names.get(key.what.text())
+	} else {
+		ref.Labels = x.selector(key).labels()
+	}
+	return ref
+}
+
+// is reports whether the entry is that of the reference.
+func (x *index) is(id entryID, ref *Reference) bool {
+	key := x.entries.at(id).key
+	if key.what.byName() != (ref.Name != "") || x.names.get(key.namespace) != ref.Namespace || x.kinds.at(key.kind).gvk != ref.GVK {
+		return false
+	}
+	if key.what.byName() {
+		return x.names.get(key.what.text()) == ref.Name
+	}
+	return x.selector(key).is(ref.Labels)
+}
+
+// holdNamespace returns the text of an XR's namespace that is held once for all.
+func (x *index) holdNamespace(namespace string) string {
+	return x.names.get(x.names.hold(namespace))
+}
+
+func (x *index) releaseNamespace(namespace string) {
+	if id, ok := x.names.find(namespace); ok {
+		x.names.release(id)
+	}
 }

@@ -19,40 +19,41 @@ func TestSelectorsAreFiledUnderRarePairs(t *testing.T) {
 		}})
 	}
 
-	for p, entries := range tracker.index.kinds[clusters].pairs {
-		if len(entries) > 2 {
-			t.Errorf("%d selectors are filed under %s=%s, want at most 2", len(entries), p.key, p.value)
+	pairs := &tracker.index.pairs
+	for id := range pairs.table.rows.len {
+		if n := pairs.at(pairID(id)).count; n > 2 {
+			t.Errorf("%d selectors are filed under one pair, want at most 2", n)
 		}
 	}
 	obj := object("", "c", map[string]string{"app": "everywhere", "id": "7"})
 	same(t, "Dependants", []XR{{Name: "7"}}, tracker.Dependants(nil, clusters, obj))
 }
 
-func TestEqualReferencesShareAnEntry(t *testing.T) {
+func TestWhatRepeatsIsHeldOnce(t *testing.T) {
+	const xrs = 100
 	tracker := NewTracker()
-	for i := range 100 {
-		tracker.Track(XR{Name: strconv.Itoa(i)}, []Reference{cluster("a")}, []Requirement{
-			{Reference: Reference{GVK: clusters, Labels: map[string]string{"p": "1", "q": "1"}}},
-			{Reference: Reference{GVK: clusters}},
+	for i := range xrs {
+		tracker.Track(XR{Namespace: "apps", Name: strconv.Itoa(i)}, []Reference{
+			cluster("shared"),
+			{GVK: replicas, Namespace: "apps", Name: "shared"},
+		}, []Requirement{
+			{Step: "one", Name: "some", Reference: Reference{GVK: clusters, Labels: map[string]string{"p": "1", "q": "1"}}},
+			{Step: "one", Name: "all", Reference: Reference{GVK: clusters}},
 		})
 	}
-	k := tracker.index.kinds[clusters]
-	same(t, "names", 1, len(k.names))
-	same(t, "selectors", 2, len(k.selectors))
-	same(t, "pairs", 1, len(k.pairs))
-	same(t, "references", 300, tracker.Stats().References)
+	x := &tracker.index
+	same(t, "names: apps, shared, one, some, all", 5, x.names.table.held)
+	same(t, "labels: p, 1, and the selector", 3, x.labels.table.held)
+	same(t, "kinds", 2, x.kinds.table.held)
+	same(t, "entries", 4, x.entries.table.held)
+	same(t, "pairs", 1, x.pairs.table.held)
+	same(t, "references", 4*xrs, tracker.Stats().References)
 }
 
-func TestCanonicalLabelsAreUnambiguous(t *testing.T) {
-	seen := map[string]map[string]string{}
-	for _, labels := range []map[string]string{
-		{}, {"": ""}, {"a": "b"}, {"a": `b","c"="d`}, {"a": "b", "c": "d"}, {"a=b": ""}, {"a": "=b"},
-		{"a": "\xff"}, {"a": `\xff`}, {"a": "\x00"}, {`a"`: ""}, {"a": `"`},
-	} {
-		key := canonical(labels)
-		if twin, ok := seen[key]; ok {
-			t.Errorf("%q and %q are both spelt %s", labels, twin, key)
-		}
-		seen[key] = labels
+func TestAReferenceOfOneXRHasNoSet(t *testing.T) {
+	tracker := NewTracker()
+	for i := range 100 {
+		tracker.Track(XR{Name: strconv.Itoa(i)}, []Reference{cluster(strconv.Itoa(i))}, nil)
 	}
+	same(t, "sets", uint32(0), tracker.index.entries.sets.len)
 }

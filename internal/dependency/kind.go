@@ -4,171 +4,124 @@
 package dependency
 
 import (
-	"maps"
+	"hash/maphash"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A kind holds the entries that refer to one kind of object, by what finds them.
+// A kindID stands for a kind. Zero is none.
+type kindID uint32
+
 type kind struct {
-	// names finds references by name.
-	names map[types.NamespacedName]*entry
+	gvk  schema.GroupVersionKind
+	uses int // entries of the kind, and requirements of its schema
 
-	// selectors finds references by labels when they are recorded and, under
-	// the empty labels, those that match everything.
-	selectors map[selector]*entry
+	entries   int
+	selectors int // entries that are not by name
+	at        int // where stats has the kind, if it has entries
 
-	// pairs finds references by labels from an object. Each is filed under one
-	// of its pairs, so that an object's labels lead to it once.
-	pairs map[scopedPair][]*entry
-
-	// holders are the records that hold any of the entries, and how many.
-	holders map[*record]int
-
-	at int // where index.stats has the kind
+	dependants set[recordID]
 }
 
-// A selector identifies a reference by labels within its kind.
-type selector struct {
-	namespace string
-	labels    string // canonical
+// kinds holds each kind that is mentioned, and counts the references to those
+// that are referred to.
+type kinds struct {
+	table table[kind]
+	seed  maphash.Seed
+	stats []KindStats // one copy of one piece is all that Stats needs the lock for
 }
 
-// A scopedPair is a label in a namespace, or in all where that is empty.
-type scopedPair struct {
-	namespace, key, value string
-}
-
-// An identity is what decides which references match an object.
-type identity struct {
-	namespace, name string
-	labels          map[string]string
-}
-
-func newKind(at int) *kind {
-	return &kind{
-		at:        at,
-		names:     map[types.NamespacedName]*entry{},
-		selectors: map[selector]*entry{},
-		pairs:     map[scopedPair][]*entry{},
-		holders:   map[*record]int{},
+func newKinds() kinds {
+	seed := maphash.MakeSeed()
+	return kinds{
+		table: newTable(func(k *kind) uint64 { return maphash.Comparable(seed, k.gvk) }),
+		seed:  seed,
 	}
 }
 
-// entry returns the entry of the reference, which it makes if there is none.
-func (k *kind) entry(ref Reference) *entry {
-	if ref.Name != "" {
-		return k.named(ref)
-	}
-	s := selector{namespace: ref.Namespace, labels: canonical(ref.Labels)}
-	if e, ok := k.selectors[s]; ok {
-		return e
-	}
-	if len(ref.Labels) == 0 {
-		ref.Labels = nil
-	}
-	ref.Labels = maps.Clone(ref.Labels)
-	e := &entry{reference: ref, holders: map[*record]uses{}}
-	k.selectors[s] = e
-	if len(ref.Labels) > 0 {
-		e.filed = k.mostSelective(ref)
-		k.pairs[e.filed] = append(k.pairs[e.filed], e)
-	}
-	return e
+func (k *kinds) at(id kindID) *kind {
+	return k.table.at(uint32(id))
 }
 
-func (k *kind) named(ref Reference) *entry {
-	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	e, ok := k.names[key]
-	if !ok {
-		ref.Labels = nil
-		e = &entry{reference: ref, holders: map[*record]uses{}}
-		k.names[key] = e
-	}
-	return e
+// find returns the kind if anything mentions it, or zero.
+func (k *kinds) find(gvk schema.GroupVersionKind) kindID {
+	return kindID(k.table.find(maphash.Comparable(k.seed, gvk), func(held *kind) bool { return held.gvk == gvk }))
 }
 
-// mostSelective returns the pair of the reference under which the fewest others
-// are filed, the first by key among equals: a pair that many selectors share
-// would lead many objects to all of them.
-func (k *kind) mostSelective(ref Reference) scopedPair {
-	var best scopedPair
-	fewest := -1
-	for _, key := range slices.Sorted(maps.Keys(ref.Labels)) {
-		p := scopedPair{namespace: ref.Namespace, key: key, value: ref.Labels[key]}
-		if n := len(k.pairs[p]); fewest < 0 || n < fewest {
-			best, fewest = p, n
-		}
-	}
-	return best
+// live reports whether there are entries of the kind.
+func (k *kinds) live(gvk schema.GroupVersionKind) bool {
+	id := k.find(gvk)
+	return id != 0 && k.at(id).entries > 0
 }
 
-// remove takes an entry out that nobody holds.
-func (k *kind) remove(e *entry) {
-	ref := e.reference
-	if e.byName() {
-		delete(k.names, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
-		return
+// hold mentions the kind once more.
+func (k *kinds) hold(gvk schema.GroupVersionKind) kindID {
+	id := k.find(gvk)
+	if id == 0 {
+		id = kindID(k.table.add(kind{gvk: gvk}))
 	}
-	delete(k.selectors, selector{namespace: ref.Namespace, labels: canonical(ref.Labels)})
-	if len(ref.Labels) == 0 {
-		return
-	}
-	others := k.pairs[e.filed]
-	i := slices.Index(others, e)
-	others[i] = others[len(others)-1]
-	others[len(others)-1] = nil
-	if others = others[:len(others)-1]; len(others) == 0 {
-		delete(k.pairs, e.filed)
-		return
-	}
-	k.pairs[e.filed] = others
+	k.at(id).uses++
+	return id
 }
 
-// match appends the XRs that hold a matching entry, once for each such entry,
-// and says how many entries matched.
-func (k *kind) match(dst []XR, obj identity) ([]XR, int) {
-	entries := 0
-	found := func(e *entry, ok bool) {
-		if !ok {
-			return
-		}
-		entries++
-		for rec := range e.holders {
-			dst = append(dst, rec.xr)
-		}
+// release undoes one hold.
+func (k *kinds) release(id kindID) {
+	held := k.at(id)
+	if held.uses--; held.uses == 0 {
+		k.table.remove(uint32(id))
 	}
-
-	e, ok := k.names[types.NamespacedName{Namespace: obj.namespace, Name: obj.name}]
-	found(e, ok)
-	for _, namespace := range obj.scopes() {
-		e, ok := k.selectors[selector{namespace: namespace}]
-		found(e, ok)
-		for key, value := range obj.labels {
-			for _, e := range k.pairs[scopedPair{namespace, key, value}] {
-				found(e, carriesAll(obj.labels, e.reference.Labels))
-			}
-		}
-	}
-	return dst, entries
 }
 
-// scopes returns the namespaces of the label references that may match: those
-// for all namespaces, and those for the object's own.
-func (o identity) scopes() []string {
-	scopes := [...]string{"", o.namespace}
-	if o.namespace == "" {
-		return scopes[:1]
+// addEntry notes that an entry of the kind, which holds it, was made.
+func (k *kinds) addEntry(id kindID, what what) {
+	held := k.at(id)
+	if held.entries == 0 {
+		held.at = len(k.stats)
+		k.stats = append(k.stats, KindStats{GVK: held.gvk})
 	}
-	return scopes[:]
+	held.entries++
+	if !what.byName() {
+		held.selectors++
+	}
 }
 
-func carriesAll(labels, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if have, ok := labels[key]; !ok || have != value {
-			return false
-		}
+// removeEntry undoes addEntry.
+func (k *kinds) removeEntry(id kindID, what what) {
+	held := k.at(id)
+	if !what.byName() {
+		held.selectors--
 	}
-	return true
+	if held.entries--; held.entries == 0 {
+		k.dropStats(held.at)
+	}
+}
+
+// dropStats takes a kind out of the counts. The last one fills its place.
+func (k *kinds) dropStats(at int) {
+	last := len(k.stats) - 1
+	if at != last {
+		k.stats[at] = k.stats[last]
+		k.at(k.find(k.stats[at].GVK)).at = at
+	}
+	k.stats = slices.Delete(k.stats, last, last+1)
+}
+
+// count adds to the references that are counted for the kind.
+func (k *kinds) count(id kindID, references int) {
+	k.stats[k.at(id).at].References += references
+}
+
+// addDependant notes that the record refers to the kind, if that is new.
+func (k *kinds) addDependant(id kindID, rec recordID) {
+	if held := k.at(id); held.dependants.add(rec) {
+		k.stats[held.at].Dependants++
+	}
+}
+
+// removeDependant undoes addDependant.
+func (k *kinds) removeDependant(id kindID, rec recordID) {
+	if held := k.at(id); held.dependants.remove(rec) {
+		k.stats[held.at].Dependants--
+	}
 }

@@ -20,18 +20,10 @@ type model struct {
 	rows []row
 }
 
-type part int
-
-const (
-	succeeded part = iota
-	failed
-	current
-)
-
 // A row is one thing that one run of an XR recorded.
 type row struct {
 	xr   XR
-	part part
+	part int // succeeded, failed or current
 	as   role
 	req  Requirement // of a composed reference only the Reference is set
 }
@@ -69,12 +61,28 @@ func (m *model) Forget(xr XR) {
 	m.xrs = slices.DeleteFunc(m.xrs, func(x XR) bool { return x == xr })
 }
 
+// succeededOf returns what the last success of the XR was tracked with.
+func (m *model) succeededOf(xr XR) ([]Reference, []Requirement) {
+	var composes []Reference
+	var requires []Requirement
+	for _, r := range m.rows {
+		switch {
+		case r.xr != xr || r.part != succeeded:
+		case r.as == composed:
+			composes = append(composes, r.req.Reference)
+		default:
+			requires = append(requires, r.req)
+		}
+	}
+	return composes, requires
+}
+
 func (m *model) Requirements(xr XR, step string) []Requirement {
 	if !slices.Contains(m.xrs, xr) {
 		return nil
 	}
 	seeds := []Requirement{}
-	for _, p := range []part{succeeded, failed, current} {
+	for _, p := range []int{succeeded, failed, current} {
 		for _, r := range m.rows {
 			if r.xr != xr || r.part != p || r.as != required || r.req.Step != step {
 				continue
@@ -151,7 +159,7 @@ func (m *model) know(xr XR) {
 	}
 }
 
-func (m *model) drop(xr XR, parts ...part) {
+func (m *model) drop(xr XR, parts ...int) {
 	m.rows = slices.DeleteFunc(m.rows, func(r row) bool {
 		return r.xr == xr && slices.Contains(parts, r.part)
 	})
@@ -182,6 +190,10 @@ func normal(r Requirement) Requirement {
 		r.Reference.Labels = nil
 	}
 	return r
+}
+
+func compareXRs(a, b XR) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
 func matches(r Reference, obj metav1.Object) bool {

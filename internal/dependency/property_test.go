@@ -21,9 +21,12 @@ var (
 	someKinds      = []schema.GroupVersionKind{clusters, replicas, secrets}
 	someNamespaces = []string{"", "a", "b"}
 	someNames      = []string{"x", "y"}
-	someXRs        = []XR{{Name: "x"}, {Namespace: "a", Name: "x"}, {Namespace: "a", Name: "y"}, {Namespace: "b", Name: "x"}}
-	someSteps      = []string{"one", "two"}
-	someLabels     = []map[string]string{
+	someXRs        = []XR{
+		{Name: "x"}, {Name: "y"}, {Namespace: "a", Name: "x"}, {Namespace: "a", Name: "y"},
+		{Namespace: "b", Name: "x"}, {Namespace: "b", Name: "y"}, {Namespace: "c", Name: "a"}, {Namespace: "c", Name: "p"},
+	}
+	someSteps  = []string{"one", "two"}
+	someLabels = []map[string]string{
 		nil,
 		{},
 		{"p": ""},
@@ -37,103 +40,213 @@ var (
 	}
 )
 
-func TestTrackerAgreesWithModel(t *testing.T) {
-	rapid.Check(t, agreesWithModel)
+// A source decides: a property test's generator, or the bytes of a fuzz test.
+type source interface {
+	// upTo returns a number that is not negative and less than n.
+	upTo(n int) int
 }
 
-func FuzzTrackerAgreesWithModel(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(agreesWithModel))
-}
+type drawn struct{ *rapid.T }
 
-// agreesWithModel does the same random operations to a Tracker and to the model,
-// compares every answer after each of them, and forgets everything at the end.
-func agreesWithModel(t *rapid.T) {
-	tracker, spec := NewTracker(), &model{}
-	var (
-		xr  = rapid.SampledFrom(someXRs)
-		ref = rapid.Custom(drawReference)
-		req = rapid.Custom(drawRequirement)
-	)
+func (d drawn) upTo(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "choice") }
 
-	t.Repeat(map[string]func(*rapid.T){
-		"": func(t *rapid.T) { compare(t, tracker, spec) },
-		"Require": func(t *rapid.T) {
-			x, r := xr.Draw(t, "xr"), req.Draw(t, "requirement")
-			tracker.Require(x, r)
-			spec.Require(x, r)
-		},
-		"Depend": func(t *rapid.T) {
-			x, r := xr.Draw(t, "xr"), ref.Draw(t, "reference")
-			tracker.Depend(x, r)
-			spec.Depend(x, r)
-		},
-		"Track": func(t *rapid.T) {
-			x := xr.Draw(t, "xr")
-			composes := rapid.SliceOfN(ref, 0, 4).Draw(t, "composed")
-			requires := rapid.SliceOfN(req, 0, 4).Draw(t, "required")
-			tracker.Track(x, composes, requires)
-			spec.Track(x, composes, requires)
-		},
-		"Fail": func(t *rapid.T) {
-			x := xr.Draw(t, "xr")
-			tracker.Fail(x)
-			spec.Fail(x)
-		},
-		"Forget": func(t *rapid.T) {
-			x := xr.Draw(t, "xr")
-			tracker.Forget(x)
-			spec.Forget(x)
-		},
-	})
+type bytes struct{ left []byte }
 
-	for _, x := range someXRs {
-		tracker.Forget(x)
+// upTo takes a byte, or zero when there is none left.
+func (b *bytes) upTo(n int) int {
+	if len(b.left) == 0 {
+		return 0
 	}
-	nothingLeft(t, tracker)
+	next := b.left[0]
+	b.left = b.left[1:]
+	return int(next) % n
 }
 
-func drawReference(t *rapid.T) Reference {
+func oneOf[T any](from source, all []T) T { return all[from.upTo(len(all))] }
+
+// sliceOf returns at most four.
+func sliceOf[T any](from source, one func(source) T) []T {
+	out := make([]T, from.upTo(5))
+	for i := range out {
+		out[i] = one(from)
+	}
+	return out
+}
+
+func anyReference(from source) Reference {
 	return Reference{
-		GVK:       rapid.SampledFrom(someKinds).Draw(t, "kind"),
-		Namespace: rapid.SampledFrom(someNamespaces).Draw(t, "namespace"),
-		Name:      rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(t, "name"),
-		Labels:    maps.Clone(rapid.SampledFrom(someLabels).Draw(t, "labels")),
+		GVK:       oneOf(from, someKinds),
+		Namespace: oneOf(from, someNamespaces),
+		Name:      oneOf(from, []string{"", "", "x", "y"}),
+		Labels:    maps.Clone(oneOf(from, someLabels)),
 	}
 }
 
-func drawRequirement(t *rapid.T) Requirement {
-	return Requirement{
-		Step:      rapid.SampledFrom(someSteps).Draw(t, "step"),
-		Name:      rapid.SampledFrom(someNames).Draw(t, "requirement name"),
-		From:      Source(rapid.Uint8Range(0, uint8(Shown)).Draw(t, "source")),
-		Reference: drawReference(t),
-		Subject:   rapid.SampledFrom(someKinds).Draw(t, "subject"),
+func anyRequirement(from source) Requirement {
+	r := Requirement{
+		Step:      oneOf(from, someSteps),
+		Name:      oneOf(from, someNames),
+		From:      Source(from.upTo(int(Shown) + 1)),
+		Reference: anyReference(from),
 	}
+	if r.From == Schema {
+		r.Subject = oneOf(from, someKinds)
+	}
+	return r
 }
 
-// compare asks the tracker and the model everything that can be asked.
-func compare(t *rapid.T, tracker *Tracker, spec *model) {
-	compareKinds(t, tracker, spec)
+func anyObject(from source) metav1.Object {
+	// No reference is to the name "z".
+	return object(oneOf(from, someNamespaces), oneOf(from, []string{"x", "y", "z"}), oneOf(from, someLabels))
+}
+
+// A pairing is a tracker and the model of it, to which the same is done.
+type pairing struct {
+	fataler
+	tracker *Tracker
+	spec    *model
+}
+
+func newPairing(t fataler, batch int) pairing {
+	p := pairing{fataler: t, tracker: NewTracker(), spec: &model{}}
+	p.tracker.batch = batch
+	return p
+}
+
+// An operation is a method of the tracker, with arguments from a source. What it
+// returns, if anything, is compared with the model's answer.
+type operation func(p pairing, from source)
+
+var operations = []operation{
+	pairing.require, pairing.depend, pairing.track, pairing.trackAgain, pairing.fail, pairing.forget,
+	pairing.requirements, pairing.dependants, pairing.dependantsOfKind, pairing.hasKind, pairing.gvks, pairing.stats,
+}
+
+func (p pairing) require(from source) {
+	xr, r := oneOf(from, someXRs), anyRequirement(from)
+	p.tracker.Require(xr, r)
+	p.spec.Require(xr, r)
+}
+
+func (p pairing) depend(from source) {
+	xr, r := oneOf(from, someXRs), anyReference(from)
+	p.tracker.Depend(xr, r)
+	p.spec.Depend(xr, r)
+}
+
+func (p pairing) track(from source) {
+	xr, composes, requires := oneOf(from, someXRs), sliceOf(from, anyReference), sliceOf(from, anyRequirement)
+	p.tracker.Track(xr, composes, requires)
+	p.spec.Track(xr, composes, requires)
+}
+
+// trackAgain is what most runs end with: what the last success left, or nearly.
+func (p pairing) trackAgain(from source) {
+	xr := oneOf(from, someXRs)
+	composes, requires := p.spec.succeededOf(xr)
+	if from.upTo(2) == 0 {
+		composes = slices.Insert(composes, from.upTo(len(composes)+1), anyReference(from))
+	}
+	if len(requires) > 0 && from.upTo(2) == 0 {
+		i := from.upTo(len(requires))
+		requires = slices.Delete(requires, i, i+1)
+	}
+	p.tracker.Track(xr, composes, requires)
+	p.spec.Track(xr, composes, requires)
+}
+
+func (p pairing) fail(from source) {
+	xr := oneOf(from, someXRs)
+	p.tracker.Fail(xr)
+	p.spec.Fail(xr)
+}
+
+func (p pairing) forget(from source) {
+	xr := oneOf(from, someXRs)
+	p.tracker.Forget(xr)
+	p.spec.Forget(xr)
+}
+
+func (p pairing) requirements(from source) {
+	xr, step := oneOf(from, someXRs), oneOf(from, someSteps)
+	same(p, "Requirements", p.spec.Requirements(xr, step), p.tracker.Requirements(xr, step))
+}
+
+func (p pairing) dependants(from source) {
+	gvk, obj := oneOf(from, someKinds), anyObject(from)
+	same(p, "Dependants", p.spec.Dependants(gvk, obj), sorted(p.tracker.Dependants(nil, gvk, obj)))
+}
+
+func (p pairing) dependantsOfKind(from source) {
+	gvk := oneOf(from, someKinds)
+	same(p, "DependantsOfKind", p.spec.DependantsOfKind(gvk), sorted(p.tracker.DependantsOfKind(nil, gvk)))
+}
+
+func (p pairing) hasKind(from source) {
+	gvk := oneOf(from, someKinds)
+	same(p, "HasKind", slices.Contains(p.spec.GVKs(), gvk), p.tracker.HasKind(gvk))
+}
+
+func (p pairing) gvks(source) {
+	same(p, "GVKs", p.spec.GVKs(), p.tracker.GVKs())
+}
+
+func (p pairing) stats(source) {
+	same(p, "Stats", p.spec.Stats(), countsOf(p.tracker))
+	sameTallies(p, p.tracker)
+}
+
+// end asks everything that can be asked, and forgets every XR.
+func (p pairing) end() {
+	p.gvks(nil)
+	p.stats(nil)
 	for _, xr := range someXRs {
 		for _, step := range someSteps {
-			same(t, "Requirements", spec.Requirements(xr, step), tracker.Requirements(xr, step))
+			same(p, "Requirements", p.spec.Requirements(xr, step), p.tracker.Requirements(xr, step))
 		}
 	}
 	for _, gvk := range someKinds {
 		for obj := range someObjects {
-			same(t, "Dependants", spec.Dependants(gvk, obj), sorted(tracker.Dependants(nil, gvk, obj)))
+			same(p, "Dependants", p.spec.Dependants(gvk, obj), sorted(p.tracker.Dependants(nil, gvk, obj)))
 		}
+	}
+
+	last := XR{Name: "the last one"} // with which the tracker would be as new
+	p.tracker.Track(last, nil, nil)
+	for _, xr := range someXRs {
+		p.tracker.Forget(xr)
+	}
+	holdsNothingBut(p, p.tracker, 1)
+	p.tracker.Forget(last)
+	nothingLeft(p, p.tracker)
+}
+
+func TestTrackerAgreesWithModel(t *testing.T) {
+	const enough = 100_000
+	for done := 0; done < enough && !t.Failed(); {
+		rapid.Check(t, func(t *rapid.T) {
+			p := newPairing(t, rapid.IntRange(1, 5).Draw(t, "batch"))
+			for range rapid.IntRange(1, 100).Draw(t, "operations") {
+				oneOf(drawn{t}, operations)(p, drawn{t})
+				done++
+			}
+			p.end()
+		})
 	}
 }
 
-func compareKinds(t *rapid.T, tracker *Tracker, spec *model) {
-	same(t, "GVKs", spec.GVKs(), tracker.GVKs())
-	same(t, "Stats", spec.Stats(), countsOf(tracker))
-	same(t, "Stats.Bytes", recount(tracker), tracker.Stats().Bytes)
-	for _, gvk := range someKinds {
-		same(t, "HasKind", slices.Contains(spec.GVKs(), gvk), tracker.HasKind(gvk))
-		same(t, "DependantsOfKind", spec.DependantsOfKind(gvk), sorted(tracker.DependantsOfKind(nil, gvk)))
-	}
+// FuzzTrackerAgreesWithModel takes a byte for each choice: the size of a batch,
+// then operations and their arguments.
+func FuzzTrackerAgreesWithModel(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 0, 1, 2, 0, 0, 0, 3, 7, 0, 1, 2, 3})
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		from := &bytes{choices}
+		p := newPairing(t, 1+from.upTo(5))
+		for len(from.left) > 0 {
+			oneOf(from, operations)(p, from)
+		}
+		p.end()
+	})
 }
 
 // countsOf returns the tracker's Stats in a fixed order, without the estimate.
@@ -144,8 +257,7 @@ func countsOf(tracker *Tracker) Stats {
 	return s
 }
 
-// someObjects yields an object of each namespace, name and labels there are, the
-// name "z" included, which no reference names.
+// someObjects yields an object of each namespace, name and labels there are.
 func someObjects(yield func(metav1.Object) bool) {
 	for _, namespace := range someNamespaces {
 		for _, name := range []string{"x", "z"} {
@@ -182,7 +294,54 @@ func same(t fataler, what string, want, got any) {
 func nothingLeft(t fataler, tracker *Tracker) {
 	t.Helper()
 	same(t, "GVKs", []schema.GroupVersionKind(nil), tracker.GVKs())
-	same(t, "Stats", Stats{}, tracker.Stats())
-	same(t, "records", 0, len(tracker.records))
-	same(t, "kinds", 0, len(tracker.index.kinds))
+	same(t, "counts", Stats{}, countsOf(tracker))
+	same(t, "bytes", NewTracker().Stats().Bytes, tracker.Stats().Bytes)
+	holdsNothingBut(t, tracker, 0)
+}
+
+// holdsNothingBut looks into each table for what was not released.
+func holdsNothingBut(t fataler, tracker *Tracker, records int) {
+	t.Helper()
+	x := &tracker.index
+	for what, held := range map[string]int{
+		"names":      x.names.table.held,
+		"labels":     x.labels.table.held,
+		"kinds":      x.kinds.table.held,
+		"live kinds": len(x.kinds.stats),
+		"entries":    x.entries.table.held,
+		"sets":       int(x.entries.sets.len) - len(x.entries.given),
+		"pairs":      x.pairs.table.held,
+		"filed":      len(x.pairs.under),
+	} {
+		same(t, what, 0, held)
+	}
+	same(t, "records", records, tracker.records.table.held)
+	sameTallies(t, tracker)
+}
+
+// sameTallies adds up from scratch what is counted as it comes and goes.
+func sameTallies(t fataler, tracker *Tracker) {
+	t.Helper()
+	tally := func(texts *texts) (bytes int) {
+		for id := range texts.table.rows.len {
+			bytes += allocated(len(texts.get(textID(id))))
+		}
+		return bytes
+	}
+	x := &tracker.index
+	same(t, "bytes of names", tally(&x.names), x.names.bytes)
+	same(t, "bytes of labels", tally(&x.labels), x.labels.bytes)
+
+	bytes := 0
+	for id := range tracker.records.table.rows.len {
+		rec := tracker.records.at(recordID(id))
+		bytes += allocated(len(rec.xr.Name)) + rec.bytes()
+	}
+	same(t, "bytes of records", bytes, tracker.records.bytes)
+
+	shared := 0
+	for n := range x.entries.sets.len {
+		x.entries.sets.at(n).each(0, func(recordID) bool { shared++; return true })
+	}
+	same(t, "shared", shared, x.entries.shared)
 }

@@ -4,72 +4,147 @@
 package dependency
 
 import (
-	"cmp"
-	"maps"
+	"hash/maphash"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// A recordID stands for a record. Zero is none.
+type recordID uint32
 
 // A record is everything one XR depends on: the forward side of the index.
 type record struct {
-	xr XR
-
+	xr        XR
 	succeeded run // the last successful run
-	failed    run // the run after it, if that failed
-	current   run // the run in progress
+
+	// What came after. Nil where that is nothing, as it is of most XRs.
+	unsettled *unsettled
 }
 
-// parts returns the record's runs from the oldest to the newest.
-func (r *record) parts() [3]*run {
-	return [...]*run{&r.succeeded, &r.failed, &r.current}
+type unsettled struct {
+	failed  run // the run after the last successful one, if that failed
+	current run // the run in progress
 }
 
 // A run is what one run of an XR recorded, in the order of recording. The same
-// reference may be held several times; each time counts in the index.
+// reference may be in it several times.
 type run struct {
-	composed []*entry
+	composed []entryID
 	required []requirement
 }
 
-// A requirement is a Requirement whose reference is an entry of the index, which
-// makes it small and comparable.
+// A requirement is a Requirement made of numbers: small, and comparable.
 type requirement struct {
-	step, name string
+	ask
+	entry entryID
+}
+
+// An ask is what a requirement says but for its reference.
+type ask struct {
+	step, name textID
+	subject    kindID
 	from       Source
-	subject    schema.GroupVersionKind
-	entry      *entry
 }
 
-func (q requirement) exported() Requirement {
-	ref := q.entry.reference
-	ref.Labels = maps.Clone(ref.Labels)
-	return Requirement{Step: q.step, Name: q.name, From: q.from, Reference: ref, Subject: q.subject}
-}
+// Where runs has them.
+const (
+	succeeded = iota
+	failed
+	current
+)
 
-// seeds returns the latest requirement of each source and name that the step
-// recorded, of those that are seeded.
-func (r *record) seeds(step string) []Requirement {
-	type asked struct {
-		from Source
-		name string
+// runs returns the record's runs from the oldest to the newest.
+func (r *record) runs() [3]run {
+	runs := [3]run{r.succeeded}
+	if r.unsettled != nil {
+		runs[1], runs[2] = r.unsettled.failed, r.unsettled.current
 	}
-	latest := map[asked]requirement{}
-	for _, part := range r.parts() {
-		for _, q := range part.required {
-			if q.step == step && q.from.Seeded() {
-				latest[asked{q.from, q.name}] = q
-			}
+	return runs
+}
+
+// current returns the run in progress, to be changed.
+func (r *record) current() *run {
+	if r.unsettled == nil {
+		r.unsettled = &unsettled{}
+	}
+	return &r.unsettled.current
+}
+
+// appendUses appends what the record has, sorted, each use once.
+func (r *record) appendUses(dst []use) []use {
+	for _, run := range r.runs() {
+		for _, e := range run.composed {
+			dst = append(dst, useOf(e, composed))
+		}
+		for _, q := range run.required {
+			dst = append(dst, useOf(q.entry, required))
 		}
 	}
+	slices.Sort(dst)
+	return slices.Compact(dst)
+}
 
-	seeds := make([]Requirement, 0, len(latest))
-	for _, q := range latest {
-		seeds = append(seeds, q.exported())
+// has reports whether any of the record's runs has the use.
+func (r *record) has(u use) bool {
+	for _, run := range r.runs() {
+		if run.has(u) {
+			return true
+		}
 	}
-	slices.SortFunc(seeds, func(a, b Requirement) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
-	})
-	return seeds
+	return false
+}
+
+func (r *run) has(u use) bool {
+	if u.role() == composed {
+		return slices.Contains(r.composed, u.entry())
+	}
+	return slices.ContainsFunc(r.required, func(q requirement) bool { return q.entry == u.entry() })
+}
+
+func (r *run) empty() bool {
+	return len(r.composed) == 0 && len(r.required) == 0
+}
+
+// records holds the record of each XR.
+type records struct {
+	table table[record]
+	seed  maphash.Seed
+	bytes int // of the names of XRs, and of the lists of runs
+}
+
+func newRecords() records {
+	seed := maphash.MakeSeed()
+	return records{
+		table: newTable(func(r *record) uint64 { return maphash.Comparable(seed, r.xr) }),
+		seed:  seed,
+	}
+}
+
+func (r *records) at(id recordID) *record {
+	return r.table.at(uint32(id))
+}
+
+// find returns the XR's record, or zero.
+func (r *records) find(xr XR) recordID {
+	return recordID(r.table.find(maphash.Comparable(r.seed, xr), func(held *record) bool { return held.xr == xr }))
+}
+
+// add makes an empty record. The namespace stays the caller's, who has it from
+// where it is held once.
+func (r *records) add(namespace, name string) recordID {
+	r.bytes += allocated(len(name))
+	return recordID(r.table.add(record{xr: XR{Namespace: namespace, Name: strings.Clone(name)}}))
+}
+
+func (r *records) remove(id recordID) {
+	r.bytes -= allocated(len(r.at(id).xr.Name))
+	r.table.remove(uint32(id))
+}
+
+// change lets the lists of a record be changed, and keeps count of what they take.
+func (r *records) change(id recordID, how func(*record)) {
+	rec := r.at(id)
+	r.bytes -= rec.bytes()
+	how(rec)
+	r.bytes += rec.bytes()
 }

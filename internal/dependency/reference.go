@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -118,11 +117,4 @@ type Requirement struct {
 	// Subject of a Schema requirement is the kind whose schema was asked for.
 	// It is empty for every other source.
 	Subject schema.GroupVersionKind
-}
-
-func compareXRs(a, b XR) int {
-	if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Name, b.Name)
 }

@@ -50,32 +50,32 @@ func (t *Tracker) Stats() Stats {
 	defer t.mu.RUnlock()
 	c := t.index.counts
 	return Stats{
-		XRs:        len(t.records),
+		XRs:        t.records.table.held,
 		References: c.byRole[composed] + c.byRole[required],
 		Composed:   c.byRole[composed],
 		Required:   c.byRole[required],
 		ByName:     c.byName,
 		ByLabels:   c.byLabels,
 		Bytes:      t.bytesLocked(),
-		Kinds:      append(kinds, t.index.stats...),
+		Kinds:      append(kinds, t.index.kinds.stats...),
 	}
 }
 
 func (t *Tracker) countKinds() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return len(t.index.stats)
+	return len(t.index.kinds.stats)
 }
 
-// counts are the totals over all kinds, kept with each hold and release.
+// counts are the totals over all kinds, kept with each link.
 type counts struct {
 	byRole           [roles]int
 	byName, byLabels int
 }
 
-func (c *counts) add(e *entry, as role, n int) {
+func (c *counts) add(key entryKey, as role, n int) {
 	c.byRole[as] += n
-	if e.byName() {
+	if key.what.byName() {
 		c.byName += n
 		return
 	}

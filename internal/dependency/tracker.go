@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,73 +16,137 @@ import (
 // tracker's own short critical sections. Arguments stay the caller's: slices and
 // maps are copied, and what is returned is the caller's to change.
 type Tracker struct {
-	mu      sync.RWMutex
-	records map[XR]*record
+	searches sync.Pool // of *search
+	batch    int       // records that a search reads under one hold of the lock
+
+	mu      sync.RWMutex // guards what follows
+	records records
 	index   index
+	before  []use // of changeLocked, to be used again
+	after   []use
 }
 
 // NewTracker returns a tracker that knows of no XR.
 func NewTracker() *Tracker {
-	return &Tracker{records: map[XR]*record{}, index: newIndex()}
+	t := &Tracker{
+		searches: sync.Pool{New: func() any { return &search{} }},
+		batch:    defaultBatch,
+	}
+	t.resetLocked()
+	return t
 }
 
 // Require records that the XR's run in progress asks for something. Call it
 // before reading what the requirement refers to, so that no change can fall
 // between reading and recording.
 func (t *Tracker) Require(xr XR, r Requirement) {
+	if t.requires(xr, &r) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	rec := t.recordLocked(xr)
-	q := t.holdRequirementLocked(rec, r)
-	// A requirement moves to the end when it is recorded again: the latest one
-	// of a name is what gets seeded.
-	if i := slices.Index(rec.current.required, q); i >= 0 {
-		rec.current.required = slices.Delete(rec.current.required, i, i+1)
-		t.index.release(rec, q.entry, required)
+	id := t.recordLocked(xr)
+	q := t.index.requirement(&r)
+	if u := useOf(q.entry, required); !t.records.at(id).has(u) {
+		t.index.link(id, u)
 	}
-	rec.current.required = append(rec.current.required, q)
+	t.records.change(id, func(rec *record) {
+		current := rec.current()
+		// A requirement moves to the end when it is recorded again: the latest one
+		// of a name is what gets seeded.
+		if i := slices.Index(current.required, q); i >= 0 {
+			current.required = slices.Delete(current.required, i, i+1)
+			t.index.releaseAsk(q.ask)
+		}
+		current.required = append(current.required, q)
+	})
+}
+
+// requires reports whether recording the requirement would change nothing, as it
+// is when a run asks for what the last successful one asked for.
+func (t *Tracker) requires(xr XR, r *Requirement) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+
+	id := t.records.find(xr)
+	return id != 0 && t.index.standing(t.records.at(id), r)
 }
 
 // Depend records that the XR's run in progress composes something. Call it
 // before applying the resource, so that a change by somebody else that follows
 // the apply at once is noticed.
 func (t *Tracker) Depend(xr XR, ref Reference) {
+	if t.depends(xr, ref) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	rec := t.recordLocked(xr)
-	e := t.index.hold(rec, ref, composed)
-	if slices.Contains(rec.current.composed, e) {
-		t.index.release(rec, e, composed)
-		return
+	id := t.recordLocked(xr)
+	e := t.index.entry(&ref)
+	if u := useOf(e, composed); !t.records.at(id).has(u) {
+		t.index.link(id, u)
 	}
-	rec.current.composed = append(rec.current.composed, e)
+	t.records.change(id, func(rec *record) {
+		current := rec.current()
+		if !slices.Contains(current.composed, e) {
+			current.composed = append(current.composed, e)
+		}
+	})
+}
+
+// depends reports whether the XR composes the reference as far as its last
+// successful run, or the one in progress, has recorded.
+func (t *Tracker) depends(xr XR, ref Reference) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+
+	id := t.records.find(xr)
+	if id == 0 {
+		return false
+	}
+	e := t.index.find(&ref)
+	if e == 0 {
+		return false
+	}
+	rec := t.records.at(id)
+	return slices.Contains(rec.succeeded.composed, e) ||
+		rec.unsettled != nil && slices.Contains(rec.unsettled.current.composed, e)
 }
 
 // Track ends a run that succeeded: the arguments, which may contain duplicates
 // and what was never passed to Require or Depend, become the XR's whole record.
 // Of requirements with the same step, source and name the last one is seeded,
 // and all are live. An XR that depends on nothing has a record, too.
+//
+// Where the record says all that already, in the same order, no lock is taken
+// that readers would wait for, and no memory.
 func (t *Tracker) Track(xr XR, composes []Reference, requires []Requirement) {
+	if t.stands(xr, composes, requires) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	rec := t.recordLocked(xr)
-	next := run{
-		composed: make([]*entry, 0, len(composes)),
-		required: make([]requirement, 0, len(requires)),
+	id := t.recordLocked(xr)
+	last := t.records.at(id).runs()
+	next := t.index.run(&last[succeeded], composes, requires)
+	t.changeLocked(id, func(rec *record) { rec.succeeded, rec.unsettled = next, nil })
+	t.index.releaseAsks(last[:]...)
+}
+
+// stands reports whether the record is exactly what a run ends with.
+func (t *Tracker) stands(xr XR, composes []Reference, requires []Requirement) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+
+	id := t.records.find(xr)
+	if id == 0 {
+		return false
 	}
-	for _, ref := range composes {
-		next.composed = append(next.composed, t.index.hold(rec, ref, composed))
-	}
-	for _, r := range requires {
-		next.required = append(next.required, t.holdRequirementLocked(rec, r))
-	}
-	// Released only now, entries that the new record shares with the old one
-	// stay where they are instead of being removed and made again.
-	t.releaseLocked(rec)
-	rec.succeeded = next
+	rec := t.records.at(id)
+	return rec.unsettled == nil && t.index.isRun(&rec.succeeded, composes, requires)
 }
 
 // Fail ends a run that did not succeed: the XR's record becomes that of its last
@@ -93,12 +156,19 @@ func (t *Tracker) Fail(xr XR) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	rec, ok := t.records[xr]
-	if !ok {
+	id := t.records.find(xr)
+	if id == 0 || t.records.at(id).unsettled == nil {
 		return
 	}
-	t.releaseRunLocked(rec, &rec.failed)
-	rec.failed, rec.current = rec.current, run{}
+	earlier := t.records.at(id).unsettled.failed
+	t.changeLocked(id, func(rec *record) {
+		if rec.unsettled.current.empty() {
+			rec.unsettled = nil
+			return
+		}
+		rec.unsettled = &unsettled{failed: rec.unsettled.current}
+	})
+	t.index.releaseAsks(earlier)
 }
 
 // Forget removes the XR's record, if there is one.
@@ -106,12 +176,19 @@ func (t *Tracker) Forget(xr XR) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	rec, ok := t.records[xr]
-	if !ok {
+	id := t.records.find(xr)
+	if id == 0 {
 		return
 	}
-	t.releaseLocked(rec)
-	delete(t.records, xr)
+	last := t.records.at(id).runs()
+	t.changeLocked(id, func(rec *record) { rec.succeeded, rec.unsettled = run{}, nil })
+	t.index.releaseAsks(last[:]...)
+	t.index.releaseNamespace(xr.Namespace)
+	t.records.remove(id)
+	if t.records.table.held == 0 {
+		// What was given out for the most that there ever was is given back.
+		t.resetLocked()
+	}
 }
 
 // Requirements returns what to seed into the XR's step: of the sources that are
@@ -121,56 +198,11 @@ func (t *Tracker) Requirements(xr XR, step string) []Requirement {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 
-	rec, ok := t.records[xr]
-	if !ok {
+	id := t.records.find(xr)
+	if id == 0 {
 		return nil
 	}
-	return rec.seeds(step)
-}
-
-// Dependants appends to dst each XR that holds a reference matching the object,
-// once each and in no particular order. What dst already contains is not looked
-// at. Only the object's namespace, name and labels are read; gvk is its kind.
-func (t *Tracker) Dependants(dst []XR, gvk schema.GroupVersionKind, obj metav1.Object) []XR {
-	seen := identity{namespace: obj.GetNamespace(), name: obj.GetName(), labels: obj.GetLabels()}
-	start := len(dst)
-
-	dst, entries := t.matches(dst, gvk, seen)
-	if entries <= 1 {
-		return dst
-	}
-	// Only several entries can name the same XR. Sorting needs no memory, and
-	// happens outside the lock.
-	slices.SortFunc(dst[start:], compareXRs)
-	return dst[:start+len(slices.Compact(dst[start:]))]
-}
-
-// matches appends the holders of each matching entry, and says how many entries
-// matched.
-func (t *Tracker) matches(dst []XR, gvk schema.GroupVersionKind, obj identity) ([]XR, int) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-
-	k, ok := t.index.kinds[gvk]
-	if !ok {
-		return dst, 0
-	}
-	return k.match(dst, obj)
-}
-
-// DependantsOfKind appends to dst each XR that holds any reference to the kind,
-// once each and in no particular order: those to wake when a kind comes or goes.
-// What dst already contains is not looked at.
-func (t *Tracker) DependantsOfKind(dst []XR, gvk schema.GroupVersionKind) []XR {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-
-	if k, ok := t.index.kinds[gvk]; ok {
-		for rec := range k.holders {
-			dst = append(dst, rec.xr)
-		}
-	}
-	return dst
+	return t.index.seeds(t.records.at(id), step)
 }
 
 // HasKind reports whether a live reference to the kind exists.
@@ -178,17 +210,16 @@ func (t *Tracker) HasKind(gvk schema.GroupVersionKind) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 
-	_, ok := t.index.kinds[gvk]
-	return ok
+	return t.index.kinds.live(gvk)
 }
 
 // GVKs returns every kind with a live reference, sorted by group, version and
 // kind.
 func (t *Tracker) GVKs() []schema.GroupVersionKind {
 	t.mu.RLock()
-	gvks := make([]schema.GroupVersionKind, 0, len(t.index.kinds))
-	for gvk := range t.index.kinds {
-		gvks = append(gvks, gvk)
+	gvks := make([]schema.GroupVersionKind, 0, len(t.index.kinds.stats))
+	for _, kind := range t.index.kinds.stats {
+		gvks = append(gvks, kind.GVK)
 	}
 	t.mu.RUnlock()
 
@@ -196,37 +227,25 @@ func (t *Tracker) GVKs() []schema.GroupVersionKind {
 	return gvks
 }
 
-func (t *Tracker) recordLocked(xr XR) *record {
-	rec, ok := t.records[xr]
-	if !ok {
-		rec = &record{xr: xr}
-		t.records[xr] = rec
+func (t *Tracker) recordLocked(xr XR) recordID {
+	if id := t.records.find(xr); id != 0 {
+		return id
 	}
-	return rec
+	return t.records.add(t.index.holdNamespace(xr.Namespace), xr.Name)
 }
 
-func (t *Tracker) holdRequirementLocked(rec *record, r Requirement) requirement {
-	return requirement{
-		step:    r.Step,
-		name:    r.Name,
-		from:    r.From,
-		subject: r.Subject,
-		entry:   t.index.hold(rec, r.Reference, required),
-	}
+// changeLocked changes the runs of a record, and in the index what differs by
+// that.
+func (t *Tracker) changeLocked(id recordID, how func(*record)) {
+	rec := t.records.at(id)
+	t.before = rec.appendUses(t.before[:0])
+	t.records.change(id, how)
+	t.after = rec.appendUses(t.after[:0])
+	t.index.relink(id, t.before, t.after)
 }
 
-func (t *Tracker) releaseLocked(rec *record) {
-	for _, part := range rec.parts() {
-		t.releaseRunLocked(rec, part)
-	}
-}
-
-func (t *Tracker) releaseRunLocked(rec *record, part *run) {
-	for _, e := range part.composed {
-		t.index.release(rec, e, composed)
-	}
-	for _, q := range part.required {
-		t.index.release(rec, q.entry, required)
-	}
-	*part = run{}
+func (t *Tracker) resetLocked() {
+	t.records = newRecords()
+	t.index = newIndex()
+	t.before, t.after = nil, nil
 }

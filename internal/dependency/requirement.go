@@ -1,0 +1,190 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dependency
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// run returns what a run recorded as numbers. It holds what it names, until it is
+// released; entries that nobody held before must be linked. Most of a record is
+// what it was before: last is where that is looked for first.
+func (x *index) run(last *run, composes []Reference, requires []Requirement) run {
+	return run{
+		composed: x.composed(last.composed, composes),
+		required: x.required(last.required, requires),
+	}
+}
+
+func (x *index) composed(last []entryID, composes []Reference) []entryID {
+	if len(composes) == 0 {
+		return nil
+	}
+	next := make([]entryID, len(composes))
+	for i := range composes {
+		if len(last) > 0 && x.is(last[0], &composes[i]) {
+			next[i], last = last[0], last[1:]
+			continue
+		}
+		next[i] = x.entry(&composes[i])
+		if at := slices.Index(last, next[i]); at >= 0 {
+			last = last[at+1:]
+		}
+	}
+	return next
+}
+
+func (x *index) required(last []requirement, requires []Requirement) []requirement {
+	if len(requires) == 0 {
+		return nil
+	}
+	next := make([]requirement, len(requires))
+	for i := range requires {
+		if len(last) > 0 && x.isRequirement(last[0], &requires[i]) {
+			next[i], last = x.again(last[0]), last[1:]
+			continue
+		}
+		next[i] = x.requirement(&requires[i])
+		if at := slices.Index(last, next[i]); at >= 0 {
+			last = last[at+1:]
+		}
+	}
+	return next
+}
+
+// isRun reports whether run would return the same.
+func (x *index) isRun(r *run, composes []Reference, requires []Requirement) bool {
+	if len(r.composed) != len(composes) || len(r.required) != len(requires) {
+		return false
+	}
+	for i := range composes {
+		if !x.is(r.composed[i], &composes[i]) {
+			return false
+		}
+	}
+	for i := range requires {
+		if !x.isRequirement(r.required[i], &requires[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *index) requirement(r *Requirement) requirement {
+	return requirement{
+		ask: ask{
+			step:    x.names.hold(r.Step),
+			name:    x.names.hold(r.Name),
+			subject: x.holdSubject(r.Subject),
+			from:    r.From,
+		},
+		entry: x.entry(&r.Reference),
+	}
+}
+
+// again holds once more what a requirement says.
+func (x *index) again(q requirement) requirement {
+	x.names.again(q.step)
+	x.names.again(q.name)
+	if q.subject != 0 {
+		x.kinds.at(q.subject).uses++
+	}
+	return q
+}
+
+// holdSubject holds a kind that only Schema requirements have.
+func (x *index) holdSubject(gvk schema.GroupVersionKind) kindID {
+	if gvk.Empty() {
+		return 0
+	}
+	return x.kinds.hold(gvk)
+}
+
+func (x *index) releaseAsk(a ask) {
+	x.names.release(a.step)
+	x.names.release(a.name)
+	if a.subject != 0 {
+		x.kinds.release(a.subject)
+	}
+}
+
+func (x *index) releaseAsks(runs ...run) {
+	for _, r := range runs {
+		for _, q := range r.required {
+			x.releaseAsk(q.ask)
+		}
+	}
+}
+
+func (x *index) subject(a ask) schema.GroupVersionKind {
+	if a.subject == 0 {
+		return schema.GroupVersionKind{}
+	}
+	return x.kinds.at(a.subject).gvk
+}
+
+func (x *index) isRequirement(q requirement, r *Requirement) bool {
+	return x.isAsk(q.ask, r) && x.subject(q.ask) == r.Subject && x.is(q.entry, &r.Reference)
+}
+
+// isAsk reports whether the requirement has the step, source and name.
+func (x *index) isAsk(a ask, r *Requirement) bool {
+	return a.from == r.From && x.names.get(a.name) == r.Name && x.names.get(a.step) == r.Step
+}
+
+// standing reports whether the last success or the run in progress recorded the
+// requirement, and none of its name came after it that would be seeded instead.
+// What only an earlier failed run recorded doesn't stand: it goes with the run in
+// progress.
+func (x *index) standing(rec *record, r *Requirement) bool {
+	runs := rec.runs()
+	for i, run := range slices.Backward(runs[:]) {
+		for _, q := range slices.Backward(run.required) {
+			if !x.isAsk(q.ask, r) {
+				continue
+			}
+			stays := i != failed
+			if stays && x.isRequirement(q, r) {
+				return true
+			}
+			if r.From.Seeded() {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// seeds returns the latest requirement of each source and name that the step
+// recorded, of those that are seeded.
+func (x *index) seeds(rec *record, step string) []Requirement {
+	latest := map[ask]requirement{}
+	id, ok := x.names.find(step)
+	for _, run := range rec.runs() {
+		for _, q := range run.required {
+			if ok && q.step == id && q.from.Seeded() {
+				latest[ask{name: q.name, from: q.from}] = q
+			}
+		}
+	}
+
+	seeds := make([]Requirement, 0, len(latest))
+	for _, q := range latest {
+		seeds = append(seeds, Requirement{
+			Step:      step,
+			Name:      x.names.get(q.name),
+			From:      q.from,
+			Reference: x.reference(q.entry),
+			Subject:   x.subject(q.ask),
+		})
+	}
+	slices.SortFunc(seeds, func(a, b Requirement) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
+	})
+	return seeds
+}
