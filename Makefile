@@ -139,6 +139,10 @@ fuzz: ## Run each fuzz target for FUZZTIME=60s.
 bench: ## Run the benchmarks that match BENCH=., with their allocations.
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/... ./controllers/...
 
+.PHONY: bench-tracker
+bench-tracker: ## Measure the tracker: memory, events, runs and contention (a minute or two).
+	go test -run '^$$' -bench . -benchmem -timeout 30m ./internal/dependency
+
 ##@ Demo
 
 .PHONY: bin/demo
