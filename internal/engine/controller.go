@@ -6,7 +6,7 @@ package engine
 import (
 	"cmp"
 	"context"
-	"maps"
+	"reflect"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -210,20 +210,30 @@ func (c *Controller) onXR(old, current *unstructured.Unstructured) bool {
 
 // onDependency wakes the XRs that refer to the object as it was or as it is: one
 // that stops matching matters as much as one that starts. It says whether there
-// are any. Comparing whole objects costs more than finding dependants, so it
-// comes second.
-func (c *Controller) onDependency(gvk schema.GroupVersionKind, old, current *unstructured.Unstructured, differs func() bool) bool {
+// are any, and returns found, whose memory it used for them. Comparing whole
+// objects costs more than finding dependants, so it comes second.
+func (c *Controller) onDependency(found []types.NamespacedName, gvk schema.GroupVersionKind, old, current *unstructured.Unstructured, differs func() bool) ([]types.NamespacedName, bool) {
 	latest := cmp.Or(current, old)
-	found := c.tracker.Dependants(nil, gvk, latest)
-	if old != nil && old != latest && !maps.Equal(old.GetLabels(), latest.GetLabels()) {
+	found = c.tracker.Dependants(found[:0], gvk, latest)
+	if old != nil && old != latest && !sameLabels(old, latest) {
 		// Some may be found twice; the queue holds an XR once.
 		found = c.tracker.Dependants(found, gvk, old)
 	}
 	if len(found) == 0 || !differs() {
-		return false
+		return found, false
 	}
 	c.wake(causeOf(gvk, latest), found...)
-	return true
+	return found, true
+}
+
+// sameLabels compares without the copies that GetLabels makes.
+func sameLabels(a, b *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(labelsOf(a), labelsOf(b))
+}
+
+func labelsOf(u *unstructured.Unstructured) any {
+	labels, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "labels")
+	return labels
 }
 
 // Informer returns what keeps the XRs, or nil until their watch was Active.

@@ -51,6 +51,10 @@ type watch struct {
 	// lock that a sweep holds.
 	users atomic.Pointer[[]*Controller]
 
+	// found is OnEvent's memory. One informer at a time calls that, an event at a
+	// time.
+	found []types.NamespacedName
+
 	// All below is guarded by Engine.mu.
 	state    State
 	message  string
@@ -120,11 +124,20 @@ func (w *watch) OnEvent(old, current *unstructured.Unstructured) {
 	differs := func() bool { return old == nil || current == nil || differ(old, current) }
 	for _, c := range *w.users.Load() {
 		woke := c.kind == w.gvk && c.onXR(old, current)
-		if c.onDependency(w.gvk, old, current, differs) || woke {
+		var wokeOthers bool
+		w.found, wokeOthers = c.onDependency(w.found, w.gvk, old, current, differs)
+		if woke || wokeOthers {
 			c.metrics.matched.Inc()
 		}
 	}
+	if cap(w.found) > manyFound {
+		w.found = nil
+	}
 }
+
+// manyFound is how many dependants are worth giving the memory back that they
+// took.
+const manyFound = 1024
 
 // differ compares all of two versions of an object but the resource version.
 // Of the managed fields the store keeps only our own, and those count: a
