@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-
-	"github.com/crosswatch-io/crosswatch/test/controlplane"
 )
 
 const operatorUser = "system:serviceaccount:" + operatorNamespace + ":" + operatorServiceAccount
@@ -41,6 +40,9 @@ func isOperators(entry *auditv1.Event) bool {
 	return entry.User.Username == operatorUser && strings.HasPrefix(entry.UserAgent, "crosswatch")
 }
 
+// refusal is a word of each refused request's entry.
+const refusal = string(metav1.StatusReasonForbidden)
+
 func isRefusal(entry *auditv1.Event) bool {
 	return entry.ResponseStatus != nil && entry.ResponseStatus.Code == http.StatusForbidden
 }
@@ -49,10 +51,10 @@ func isRefusal(entry *auditv1.Event) bool {
 // operator, but for those that tests provoked: what the operator does by itself
 // it must be allowed to.
 func (i *installation) unexpectedRefusals() ([]string, error) {
-	refusals, err := controlplane.Audit(i.auditLog, func(entry *auditv1.Event) bool {
+	refusals, err := i.auditLog.Entries(func(entry *auditv1.Event) bool {
 		return isOperators(entry) && isRefusal(entry) &&
 			(entry.ObjectRef == nil || !i.refusals.resources[entry.ObjectRef.Resource])
-	})
+	}, refusal)
 	refused := make([]string, 0, len(refusals))
 	for _, entry := range refusals {
 		refused = append(refused, fmt.Sprintf("%s %s: %s", entry.Verb, entry.RequestURI, entry.ResponseStatus.Message))

@@ -36,7 +36,7 @@ const (
 // installation is the cluster that all tests of the package share.
 type installation struct {
 	controlPlane *controlplane.ControlPlane
-	auditLog     string
+	auditLog     controlplane.AuditLog
 	scheme       *runtime.Scheme
 	admin        client.WithWatch
 	function     certificates.Bundle // what functions serve with
@@ -59,8 +59,8 @@ func run(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	ctx := context.Background()
-	auditLog := filepath.Join(dir, "audit.log")
-	cp, err := controlplane.Start(ctx, controlplane.Config{AuditLog: auditLog, ControllerManager: true})
+	auditLog := controlplane.AuditLog{Path: filepath.Join(dir, "audit.log")}
+	cp, err := controlplane.Start(ctx, controlplane.Config{AuditLog: auditLog.Path, ControllerManager: true})
 	if err != nil {
 		return complain(err)
 	}
@@ -90,7 +90,7 @@ func complain(err error) int {
 }
 
 // install does what a user does, with the manifests that a user has.
-func install(ctx context.Context, cp *controlplane.ControlPlane, auditLog string) (*installation, error) {
+func install(ctx context.Context, cp *controlplane.ControlPlane, auditLog controlplane.AuditLog) (*installation, error) {
 	for _, dir := range []string{"../../config/default", "manifests"} {
 		if err := cp.ApplyKustomize(ctx, dir); err != nil {
 			return nil, err

@@ -44,14 +44,20 @@ func total() *watchv1alpha1.DependencyWatchStatus {
 type audit struct {
 	w     *world
 	start time.Time
+	log   controlplane.AuditLog
 }
 
-func (w *world) audit() *audit { return &audit{w: w, start: time.Now()} }
+func (w *world) audit() *audit {
+	w.t.Helper()
+	log, err := cluster.auditLog.FromNow()
+	w.must(err)
+	return &audit{w: w, start: time.Now(), log: log}
+}
 
 // writes counts the requests that wrote a status, by name, whether they changed anything or not.
 func (a *audit) writes() map[string]int {
 	a.w.t.Helper()
-	entries, err := controlplane.Audit(cluster.auditLog, func(e *auditv1.Event) bool {
+	entries, err := a.log.Entries(func(e *auditv1.Event) bool {
 		return isOperators(e) && !e.RequestReceivedTimestamp.Time.Before(a.start) &&
 			e.ObjectRef != nil && e.ObjectRef.Resource == "dependencywatchstatuses" &&
 			slices.Contains([]string{"create", "update", "patch"}, e.Verb)

@@ -22,6 +22,7 @@ import (
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	"github.com/crosswatch-io/crosswatch/test/controlplane"
 	"github.com/crosswatch-io/crosswatch/test/functions"
 )
 
@@ -46,6 +47,7 @@ type world struct {
 	t         *testing.T
 	namespace string
 	admin     client.WithWatch
+	auditLog  controlplane.AuditLog // from the test's beginning on
 	operators []interface{ stop() }
 }
 
@@ -59,6 +61,9 @@ func newWorld(t *testing.T) *world {
 			o.stop()
 		}
 	})
+	var err error
+	w.auditLog, err = cluster.auditLog.FromNow()
+	w.must(err)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
 	w.must(w.admin.Create(t.Context(), ns))
 	w.namespace = ns.Name

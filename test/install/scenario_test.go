@@ -46,7 +46,8 @@ func TestTheDefaultInstallationPlaysTheDemo(t *testing.T) {
 		t.Fatalf("the demo failed: %v\n%s", err, out)
 	}
 
-	requests, err := controlplane.Audit(auditLog, func(e *auditv1.Event) bool { return e.User.Username == operatorUser })
+	log := controlplane.AuditLog{Path: auditLog}
+	requests, err := log.Entries(func(e *auditv1.Event) bool { return e.User.Username == operatorUser })
 	if err != nil {
 		t.Fatal(err)
 	}
