@@ -122,10 +122,9 @@ func (w *world) reached(xr *unstructured.Unstructured, value int) func() (bool, 
 func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 	const xrs = 200
 	w := newWorld(t)
-	binary := buildOperator(t)
-	first := w.run(binary, time.Second)
+	first := w.run(time.Second)
 	firstName := w.leads("")
-	second := w.run(binary, time.Second)
+	second := w.run(time.Second)
 
 	p := &pulse{}
 	w.function("reader", p.beat)
@@ -154,7 +153,7 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 		t.Errorf("no progress for %s after the leader was killed, want at most %s", p.pause(), takeover)
 	}
 
-	w.run(binary, time.Second)
+	w.run(time.Second)
 	p.reset()
 	second.stop()
 	w.leads(secondName)

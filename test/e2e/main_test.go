@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -41,6 +42,7 @@ type installation struct {
 	admin        client.WithWatch
 	function     certificates.Bundle // what functions serve with
 	refusals     expectedRefusals
+	binary       func() (string, error) // builds the operator when it is first called
 }
 
 var cluster *installation
@@ -73,6 +75,7 @@ func run(m *testing.M) int {
 	if err != nil {
 		return complain(err)
 	}
+	cluster.binary = sync.OnceValues(func() (string, error) { return buildOperator(ctx, dir) })
 	code := m.Run()
 	refused, err := cluster.unexpectedRefusals()
 	if err != nil {

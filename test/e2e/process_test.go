@@ -4,7 +4,9 @@
 package e2e
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,23 +23,25 @@ type process struct {
 	done chan struct{}
 }
 
-// buildOperator builds the operator as make does.
-func buildOperator(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "crosswatch")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "../../cmd/crosswatch")
+// buildOperator builds the operator in a folder, as make does, but without what
+// only debuggers read: linking takes a third less.
+func buildOperator(ctx context.Context, dir string) (binary string, err error) {
+	binary = filepath.Join(dir, "crosswatch")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../../cmd/crosswatch")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the operator: %v\n%s", err, out)
+		return "", fmt.Errorf("cannot build the operator: %w\n%s", err, out)
 	}
-	return binary
+	return binary, nil
 }
 
 // run runs the operator, one of several replicas, until the test ends or it is
 // stopped or killed, and lets it publish each status once in the interval. What it
 // logs is shown if the test fails.
-func (w *world) run(binary string, interval time.Duration) *process {
+func (w *world) run(interval time.Duration) *process {
 	w.t.Helper()
+	binary, err := cluster.binary()
+	w.must(err)
 	cfg, err := cluster.controlPlane.ServiceAccountConfig(w.t.Context(), operatorNamespace, operatorServiceAccount)
 	w.must(err)
 	dir := w.t.TempDir()

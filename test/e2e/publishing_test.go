@@ -116,7 +116,7 @@ func TestL2AStatusStaysSmallQuietRareAndFreeOfSecrets(t *testing.T) {
 	t.Cleanup(func() {
 		w.must(w.admin.DeleteAllOf(cleanupContext(t), &configMap{}, client.InNamespace(w.namespace)))
 	})
-	w.run(buildOperator(t), interval) // the race detector would have it take twice as long
+	w.run(interval) // the race detector would have it take twice as long
 	server := w.function("hoarder", hoarder)
 	kind := w.define("Hoard")
 	w.compose(kind, step("hoarder", nil))
