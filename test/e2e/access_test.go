@@ -393,6 +393,7 @@ func TestApplyingTheManifestsAgainKeepsTheRules(t *testing.T) {
 func TestWithoutItsRoleTheOperatorSaysWhatIsMissingAndWorksWithWhatElseItMay(t *testing.T) {
 	w := newWorld(t)
 	w.operate()
+	w.unshare() // or the operator would be refused what it does with the XRs
 	w.must(w.admin.Delete(t.Context(), clusterRole(roleComposites)))
 	t.Cleanup(func() { w.must(cluster.controlPlane.ApplyKustomize(cleanupContext(t), "../../config/rbac")) })
 	xrd := definition("Orphaned", v1.ScopeNamespaced, anyFields)
@@ -546,8 +547,8 @@ func TestUsersGetXRsByTheRolesViewAndEdit(t *testing.T) {
 	w := newWorld(t)
 	elsewhere := newWorld(t)
 	w.operate()
-	kind := w.define("Shared")
-	w.create(composition(kind, step("absent", nil)))
+	kind := w.shared(sample)
+	w.compose(kind, step("absent", nil))
 	w.xr(kind, "there", nil)
 	viewer, editor := w.user("viewer", "view", false), w.user("editor", "edit", false)
 	auditor := w.user("auditor", "view", true)
@@ -612,7 +613,7 @@ func TestAKindThatIsNotGrantedIsForbiddenAndWorksAsSoonAsItIs(t *testing.T) {
 		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
 		return rsp, nil
 	})
-	kind := w.define("Planned")
+	kind := w.shared(sample)
 	w.compose(kind, step("planner", nil))
 	xr := w.xr(kind, "xr", nil)
 	remedy := []string{

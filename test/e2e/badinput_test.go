@@ -6,6 +6,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,17 +46,14 @@ func (w *world) says(obj client.Object, condition string, words ...string) {
 // anything, and is over when the function is mended.
 func TestAFunctionThatMisbehavesIsNamedAndRecovers(t *testing.T) {
 	cases := map[string]struct {
-		kind   string
 		breaks func(*functions.Server)
 		words  []string
 	}{
 		"cannot be reached": {
-			kind:   "Unreachable",
 			breaks: func(s *functions.Server) { s.Stop() },
 			words:  []string{"broken", "localhost"},
 		},
 		"answers garbage": {
-			kind: "Garbled",
 			breaks: func(s *functions.Server) {
 				s.Handle(func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 					return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: "someone else's"}}, nil
@@ -64,7 +62,6 @@ func TestAFunctionThatMisbehavesIsNamedAndRecovers(t *testing.T) {
 			words: []string{"broken", "tag"},
 		},
 		"panics": {
-			kind: "Panicking",
 			breaks: func(s *functions.Server) {
 				s.Handle(func(*fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 					s.Stop() // what a process that panics leaves: a broken connection and no server
@@ -81,16 +78,16 @@ func TestAFunctionThatMisbehavesIsNamedAndRecovers(t *testing.T) {
 			broken := w.function("broken", reader)
 			w.function("sound", reader)
 			tc.breaks(broken)
-			kind, other := w.define(tc.kind), w.define(tc.kind+"Bystander")
+			kind, other := w.shared(sample), w.shared(bystander)
 			w.compose(kind, step("broken", nil))
 			w.compose(other, step("sound", nil))
 			xr := w.xr(kind, "xr", nil)
 			w.fails(xr, tc.words...)
 
 			w.create(w.configMap("settings", nil, map[string]string{"value": "one"}))
-			bystander := w.object(other, "bystander")
-			bystander.Object["spec"] = map[string]any{"settings": "settings"}
-			w.promptly("the bystander's reconcile", func() { w.create(bystander) }, w.has(bystander, "one", "status", "value"))
+			beside := w.object(other, "beside")
+			beside.Object["spec"] = map[string]any{"settings": "settings"}
+			w.promptly("the bystander's reconcile", func() { w.create(beside) }, w.has(beside, "one", "status", "value"))
 
 			broken.Handle(reader)
 			w.must(broken.Restart())
@@ -102,7 +99,7 @@ func TestAFunctionThatMisbehavesIsNamedAndRecovers(t *testing.T) {
 func TestAMissingFunctionIsNamedAndItsArrivalWakesTheXR(t *testing.T) {
 	w := newWorld(t)
 	w.operate(retryAfter(time.Hour))
-	kind := w.define("Functionless")
+	kind := w.shared(sample)
 	w.compose(kind, step("missing", nil))
 	xr := w.xr(kind, "xr", nil)
 	w.fails(xr, `"missing"`)
@@ -128,38 +125,33 @@ func TestACompositionOfAnotherKindIsNamed(t *testing.T) {
 	w := newWorld(t)
 	w.operate()
 	w.function("reader", reader)
-	kind, other := w.define("Mismatched"), w.define("Elsewhere")
-	w.compose(other, step("reader", nil))
-	xr := w.xr(kind, "xr", map[string]any{"crossplane": map[string]any{"compositionRef": map[string]any{"name": "elsewhere"}}})
-	w.fails(xr, `"elsewhere"`, "Elsewhere")
+	kind, other := w.shared(sample), w.shared(bystander)
+	elsewhere := w.compose(other, step("reader", nil)).Name
+	xr := w.xr(kind, "xr", map[string]any{"crossplane": map[string]any{"compositionRef": map[string]any{"name": elsewhere}}})
+	w.fails(xr, strconv.Quote(elsewhere), bystander)
 
-	w.compose(kind, step("reader", nil))
+	matched := w.compose(kind, step("reader", nil)).Name
 	update(w, xr, func(u *unstructured.Unstructured) {
-		w.must(unstructured.SetNestedField(u.Object, "mismatched", "spec", "crossplane", "compositionRef", "name"))
+		w.must(unstructured.SetNestedField(u.Object, matched, "spec", "crossplane", "compositionRef", "name"))
 	})
 	w.ready(xr)
 }
 
 func TestARequirementWithoutAKindIsNamed(t *testing.T) {
 	cases := map[string]struct {
-		kind     string
 		selector respond.Selector
 		words    []string
 	}{
-		"no apiVersion": {"Versionless", respond.Selector{Kind: "ConfigMap", Name: "x"}, []string{"vague", `"it"`, "api_version"}},
-		"no kind":       {"Kindless", respond.Selector{APIVersion: "v1", Name: "x"}, []string{"vague", `"it"`, "kind"}},
+		"no apiVersion": {respond.Selector{Kind: "ConfigMap", Name: "x"}, []string{"vague", `"it"`, "api_version"}},
+		"no kind":       {respond.Selector{APIVersion: "v1", Name: "x"}, []string{"vague", `"it"`, "kind"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.operate(retryAfter(200 * time.Millisecond))
-			server := w.function("vague", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			w, kind, server := composing(t, "vague", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 				rsp := respond.To(req)
 				respond.Require(rsp, "it", tc.selector)
 				return rsp, nil
-			})
-			kind := w.define(tc.kind)
-			w.compose(kind, step("vague", nil))
+			}, retryAfter(200*time.Millisecond))
 			xr := w.xr(kind, "xr", nil)
 			w.fails(xr, tc.words...)
 			server.Handle(reader)
@@ -178,7 +170,7 @@ func TestARequirementOfAKindThatDoesNotExistIsNamedAndItsArrivalWakesTheXR(t *te
 		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
 		return rsp, nil
 	})
-	kind := w.define("Hopeful")
+	kind := w.shared(sample)
 	w.compose(kind, step("hopeful", nil))
 	xr := w.xr(kind, "xr", nil)
 	w.fails(xr, "hopeful", `"it"`, "Late")

@@ -64,8 +64,9 @@ func TestEveryColumnShowsTheTruth(t *testing.T) {
 	})
 
 	rows := map[string]tally{}
-	for _, many := range []int{7, 2, 0} {
-		kind := w.define(fmt.Sprintf("Tally%d", many))
+	kinds := w.defineAll("Tally7", "Tally2", "Tally0", "Seeking")
+	for k, many := range []int{7, 2, 0} {
+		kind := kinds[k]
 		w.compose(kind, step("reader", nil), step("relay", nil))
 		n := tally{kinds: map[string]bool{}, converged: "True"}
 		for i := range many {
@@ -83,7 +84,7 @@ func TestEveryColumnShowsTheTruth(t *testing.T) {
 	}
 
 	// An XR that requires what does not exist as a kind refers to it all the same.
-	seeking := w.define("Seeking")
+	seeking := kinds[3]
 	w.compose(seeking, step("seeker", nil))
 	xr := w.xr(seeking, "seeking", nil)
 	w.ready(xr)
@@ -95,6 +96,9 @@ func TestEveryColumnShowsTheTruth(t *testing.T) {
 	w.create(broken)
 	rows[broken.Name] = tally{converged: "False"}
 
+	for kind := range cluster.shared { // of which there are no XRs now
+		rows[statusOf(schema.GroupVersionKind{Kind: kind}).Name] = tally{converged: "True"}
+	}
 	rows[watchv1alpha1.NameCluster] = sum(rows)
 	want := [][]string{strings.Fields("NAME COMPOSITES REFERENCES WATCHES CONVERGED COMPOSED REQUIRED FAILED")}
 	for name, n := range rows {

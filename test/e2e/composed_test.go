@@ -47,11 +47,7 @@ func relay(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 }
 
 func TestARelayOverThreeHopsSettlesWithinASecond(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	server := w.function("relay", relay)
-	kind := w.define("Relay")
-	w.compose(kind, step("relay", nil))
+	w, kind, server := composing(t, "relay", relay)
 	xr := w.xr(kind, "xr", nil)
 	w.ready(xr)
 	w.settled(server.TotalCalls)
@@ -122,7 +118,7 @@ func TestAComposedObjectThatIsChangedBeforeTheRunEndsIsCorrected(t *testing.T) {
 		})
 	})
 	w.function("relay", relay)
-	kind := w.define("Meddled")
+	kind := w.shared(sample)
 	w.compose(kind, step("relay", nil))
 	w.xr(kind, "xr", nil)
 
@@ -134,11 +130,7 @@ func TestAComposedObjectThatIsChangedBeforeTheRunEndsIsCorrected(t *testing.T) {
 }
 
 func TestAComposedObjectThatIsDeletedComesBackAtOnce(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	server := w.function("relay", relay)
-	kind := w.define("Revived")
-	w.compose(kind, step("relay", nil))
+	w, kind, server := composing(t, "relay", relay)
 	xr := w.xr(kind, "xr", nil)
 	w.ready(xr)
 	w.settled(server.TotalCalls)
@@ -152,11 +144,7 @@ func TestAComposedObjectThatIsDeletedComesBackAtOnce(t *testing.T) {
 }
 
 func TestAResourceThatIsNoLongerDesiredIsDeleted(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	server := w.function("relay", relay)
-	kind := w.define("Shrunk")
-	w.compose(kind, step("relay", nil))
+	w, kind, server := composing(t, "relay", relay)
 	xr := w.xr(kind, "xr", nil)
 	w.ready(xr)
 
@@ -178,11 +166,7 @@ func TestAResourceThatIsNoLongerDesiredIsDeleted(t *testing.T) {
 }
 
 func TestDeletingAnXRDeletesWhatItComposes(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	w.function("relay", relay)
-	kind := w.define("Doomed")
-	w.compose(kind, step("relay", nil))
+	w, kind, _ := composing(t, "relay", relay)
 	xr := w.xr(kind, "xr", nil)
 	w.ready(xr)
 	w.remove(xr)
@@ -191,11 +175,7 @@ func TestDeletingAnXRDeletesWhatItComposes(t *testing.T) {
 }
 
 func TestAPausedXRRestsUntilItIsNot(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	server := w.function("relay", relay)
-	kind := w.define("Paused")
-	w.compose(kind, step("relay", nil))
+	w, kind, server := composing(t, "relay", relay)
 	xr := w.xr(kind, "xr", nil)
 	w.ready(xr)
 	update(w, xr, func(u *unstructured.Unstructured) {

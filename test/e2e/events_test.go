@@ -48,17 +48,13 @@ func (w *world) tells(xr *unstructured.Unstructured, want ...string) {
 }
 
 func TestEventsTellTransitionsAndNotStates(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	server := w.function("picky", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	w, kind, server := composing(t, "picky", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := reader(req)
 		if found, _ := respond.Required(req, "settings"); value(found) == "odd" {
 			respond.Warning(rsp, "odd settings")
 		}
 		return rsp, err
 	})
-	kind := w.define("Told")
-	w.compose(kind, step("picky", nil))
 	cm := w.configMap("settings", nil, map[string]string{"value": "good"})
 	w.create(cm)
 	xr := w.xr(kind, "xr", map[string]any{"settings": "settings"})

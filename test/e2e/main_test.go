@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,6 +43,7 @@ type installation struct {
 	admin        client.WithWatch
 	function     certificates.Bundle // what functions serve with
 	refusals     expectedRefusals
+	shared       sets.Set[string]       // the XR kinds that tests share, as far as there were tests that do
 	binary       func() (string, error) // builds the operator when it is first called
 }
 
@@ -111,7 +113,7 @@ func install(ctx context.Context, cp *controlplane.ControlPlane, auditLog contro
 	if err != nil {
 		return nil, err
 	}
-	i := &installation{controlPlane: cp, auditLog: auditLog, scheme: scheme, admin: admin}
+	i := &installation{controlPlane: cp, auditLog: auditLog, scheme: scheme, admin: admin, shared: sets.New[string]()}
 	return i, i.trust(ctx)
 }
 

@@ -87,7 +87,7 @@ func TestTheMetricsAreThoseThatAreDocumented(t *testing.T) {
 		respond.Require(rsp, "it", respond.Selector{APIVersion: "dreams.example.org/v1", Kind: "Unicorn"})
 		return rsp, nil
 	})
-	kind, dreams := w.define("Measured"), w.define("Dreamt")
+	kind, dreams := w.shared(sample), w.shared(bystander)
 	w.compose(kind, step("reader", nil))
 	w.compose(dreams, step("dreamer", nil))
 	w.create(w.configMap("settings", nil, map[string]string{"value": "one"}))

@@ -72,11 +72,7 @@ func names(found []map[string]any) []string {
 }
 
 func TestARequiredObjectIsChanged(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	w.function("reader", reader)
-	kind := w.define("Changed")
-	w.compose(kind, step("reader", nil))
+	w, kind, _ := composing(t, "reader", reader)
 	cm := w.configMap("settings", nil, map[string]string{"value": "one"})
 	w.create(cm)
 	xr := w.xr(kind, "xr", map[string]any{"settings": "settings"})
@@ -89,11 +85,7 @@ func TestARequiredObjectIsChanged(t *testing.T) {
 }
 
 func TestARequiredObjectIsCreatedAfterTheXRThatNamesIt(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	w.function("reader", reader)
-	kind := w.define("Early")
-	w.compose(kind, step("reader", nil))
+	w, kind, _ := composing(t, "reader", reader)
 	xr := w.xr(kind, "xr", map[string]any{"settings": "settings"})
 	w.eventually("the answer that there is none", w.has(xr, "none", "status", "value"))
 
@@ -103,11 +95,7 @@ func TestARequiredObjectIsCreatedAfterTheXRThatNamesIt(t *testing.T) {
 }
 
 func TestARequiredObjectIsDeleted(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	w.function("reader", reader)
-	kind := w.define("Bereft")
-	w.compose(kind, step("reader", nil))
+	w, kind, _ := composing(t, "reader", reader)
 	cm := w.configMap("settings", nil, map[string]string{"value": "here"})
 	w.create(cm)
 	xr := w.xr(kind, "xr", map[string]any{"settings": "settings"})
@@ -120,11 +108,7 @@ func TestARequiredObjectIsDeleted(t *testing.T) {
 // Case B1: whatever happens to an object that a function only reads reconciles
 // the XR at once, and no other XR.
 func TestB1AnObjectRequiredByLabelIsCreatedChangedRelabelledAndDeleted(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	server := w.function("reader", reader)
-	kind := w.define("Colored")
-	w.compose(kind, step("reader", nil))
+	w, kind, server := composing(t, "reader", reader)
 	color := w.namespace + "-blue" // labels match in every namespace, and tests share the cluster
 	xr := w.xr(kind, "xr", map[string]any{"color": color})
 	unrelated := w.xr(kind, "unrelated", map[string]any{"color": w.namespace + "-red"})
@@ -158,7 +142,7 @@ func TestB2ObjectsRequiredByLabelComeInAFixedOrder(t *testing.T) {
 	other := newWorld(t)
 	w.operate()
 	server := w.function("reader", reader)
-	kind := w.define("Ordered")
+	kind := w.shared(sample)
 	w.compose(kind, step("reader", nil))
 	color := w.namespace
 	for _, i := range []int{3, 9, 1, 7, 5, 0, 8, 2, 6, 4} {
@@ -197,11 +181,7 @@ func TestB2ObjectsRequiredByLabelComeInAFixedOrder(t *testing.T) {
 
 // Case B4: a function can tell "not asked yet" from "asked, and there is none".
 func TestB4AFunctionCanTellNotAskedFromNoneFound(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	server := w.function("reader", reader)
-	kind := w.define("Asking")
-	w.compose(kind, step("reader", nil))
+	w, kind, server := composing(t, "reader", reader)
 	xr := w.xr(kind, "xr", map[string]any{"settings": "absent"})
 	w.ready(xr)
 
@@ -270,9 +250,7 @@ func TestAHundredXRsRequireOneObjectAndAllReconcileWithinASecond(t *testing.T) {
 }
 
 func TestAFatalPipelineRecoversWithTheRequiredObjectAndNoRetryTimer(t *testing.T) {
-	w := newWorld(t)
-	w.operate(retryAfter(time.Hour))
-	w.function("strict", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	w, kind, _ := composing(t, "strict", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := respond.To(req)
 		respond.Require(rsp, "settings", settings(functions.XR(req).Namespace, "settings"))
 		found, asked := respond.Required(req, "settings")
@@ -282,9 +260,7 @@ func TestAFatalPipelineRecoversWithTheRequiredObjectAndNoRetryTimer(t *testing.T
 		}
 		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
 		return rsp, nil
-	})
-	kind := w.define("Strict")
-	w.compose(kind, step("strict", nil))
+	}, retryAfter(time.Hour))
 	xr := w.xr(kind, "xr", nil)
 	w.fails(xr, `"strict"`, "settings are none")
 
@@ -302,16 +278,12 @@ func TestAFatalPipelineRecoversWithTheRequiredObjectAndNoRetryTimer(t *testing.T
 }
 
 func TestTheXRHoldsNoTraceOfARequirement(t *testing.T) {
-	w := newWorld(t)
-	w.operate()
-	w.function("secretive", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	w, kind, _ := composing(t, "secretive", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp := respond.To(req)
 		respond.Require(rsp, "needle-requirement", settings(functions.XR(req).Namespace, "needle-object"))
 		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
 		return rsp, nil
 	})
-	kind := w.define("Secretive")
-	w.compose(kind, step("secretive", nil))
 	w.create(w.configMap("needle-object", nil, map[string]string{"value": "needle-value"}))
 	xr := w.xr(kind, "xr", nil)
 	w.ready(xr)

@@ -17,12 +17,10 @@ import (
 // which it asked: one call is enough.
 func TestAStepWhoseRequirementsAreKnownIsCalledOnce(t *testing.T) {
 	cases := map[string]struct {
-		kind     string
 		ask      func(*fnv1.RunFunctionResponse, string)
 		answered func(*fnv1.RunFunctionRequest) bool
 	}{
 		"resources": {
-			kind: "Seeded",
 			ask: func(rsp *fnv1.RunFunctionResponse, namespace string) {
 				respond.Require(rsp, "it", settings(namespace, "settings"))
 			},
@@ -32,7 +30,6 @@ func TestAStepWhoseRequirementsAreKnownIsCalledOnce(t *testing.T) {
 			},
 		},
 		"extra_resources": {
-			kind: "Extra",
 			ask: func(rsp *fnv1.RunFunctionResponse, namespace string) {
 				respond.RequireExtra(rsp, "it", settings(namespace, "settings"))
 			},
@@ -43,7 +40,6 @@ func TestAStepWhoseRequirementsAreKnownIsCalledOnce(t *testing.T) {
 			},
 		},
 		"schemas": {
-			kind: "Schemed",
 			ask: func(rsp *fnv1.RunFunctionResponse, _ string) {
 				respond.RequireSchema(rsp, "it", gadgets.GroupVersion().String(), gadgets.Kind)
 			},
@@ -56,16 +52,12 @@ func TestAStepWhoseRequirementsAreKnownIsCalledOnce(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.operate()
-			server := w.function("seeded", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			w, kind, server := composing(t, "seeded", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 				rsp := respond.To(req)
 				tc.ask(rsp, functions.XR(req).Namespace)
 				respond.Ready(rsp, fnv1.Ready_READY_TRUE)
 				return rsp, nil
 			})
-			kind := w.define(tc.kind)
-			w.compose(kind, step("seeded", nil))
 			w.create(w.configMap("settings", nil, nil))
 			xr := w.xr(kind, "xr", nil)
 			w.ready(xr)

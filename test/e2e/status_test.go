@@ -94,11 +94,7 @@ func (w *world) expectKind(dws *watchv1alpha1.DependencyWatchStatus, kind string
 }
 
 func TestWatchesEndWhenNothingNeedsThem(t *testing.T) {
-	w := newWorld(t)
-	w.operate(sweepOften)
-	w.function("relay", relay)
-	kind := w.define("Swept")
-	w.compose(kind, step("relay", nil))
+	w, kind, _ := composing(t, "relay", relay, sweepOften)
 	xr := w.xr(kind, "xr", nil)
 	w.ready(xr)
 
@@ -131,9 +127,8 @@ func TestA1TheFirstXROfAKindReconcilesAfterSweeps(t *testing.T) {
 
 	// Sweeps leave a trace: the watch of a kind that an XR of another kind
 	// needed for a while goes.
-	other := w.define("Passing")
-	passing := composition(other, step("reader", nil))
-	w.create(passing)
+	other := w.shared(bystander)
+	w.compose(other, step("reader", nil))
 	for range 3 {
 		xr := w.xr(other, "passing", map[string]any{"settings": "settings"})
 		w.ready(xr)

@@ -167,40 +167,6 @@ func (w *world) announce(name, target string) {
 	w.must(w.admin.Status().Update(w.t.Context(), revision))
 }
 
-// define makes an XRD of namespaced XRs whose spec takes any field, waits until
-// it is Established, and returns the XR kind.
-func (w *world) define(kind string) schema.GroupVersionKind {
-	w.t.Helper()
-	return w.defineScoped(kind, v1.ScopeNamespaced)
-}
-
-func (w *world) defineScoped(kind string, scope v1.Scope) schema.GroupVersionKind {
-	w.t.Helper()
-	xrd := definition(kind, scope, anyFields)
-	w.create(xrd)
-	w.condition(xrd, "Established", "True", "WatchingCompositeResource")
-	return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
-}
-
-const anyFields = `{"type":"object","properties":{
-	"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
-	"status":{"type":"object","properties":{
-		"asked":{"type":"boolean"},"value":{"type":"string"},"colored":{"type":"string"},"reading":{"type":"string"}}}}}`
-
-func definition(kind string, scope v1.Scope, openAPI string) *v1.CompositeResourceDefinition {
-	plural := strings.ToLower(kind) + "s"
-	xrd := &v1.CompositeResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
-	xrd.Spec.Group = group
-	xrd.Spec.Names.Kind = kind
-	xrd.Spec.Names.Plural = plural
-	xrd.Spec.Scope = &scope
-	xrd.Spec.Versions = []v1.CompositeResourceDefinitionVersion{{
-		Name: "v1", Served: true, Referenceable: true,
-		Schema: &v1.CompositeResourceValidation{OpenAPIV3Schema: runtime.RawExtension{Raw: []byte(openAPI)}},
-	}}
-	return xrd
-}
-
 // step is one step of a pipeline, named after its function.
 func step(function string, input map[string]any) v1.PipelineStep {
 	s := v1.PipelineStep{Step: function, FunctionRef: v1.FunctionReference{Name: function}}
@@ -215,11 +181,26 @@ func step(function string, input map[string]any) v1.PipelineStep {
 	return s
 }
 
-// compose makes the Composition of an XR kind.
+// composing returns a world in which an operator runs, and one function composes
+// the kind, and that function's server.
+func composing(t *testing.T, name string, handler functions.Handler, settings ...setting) (*world, schema.GroupVersionKind, *functions.Server) {
+	t.Helper()
+	w := newWorld(t)
+	w.operate(settings...)
+	server := w.function(name, handler)
+	kind := w.shared(sample)
+	w.compose(kind, step(name, nil))
+	return w, kind, server
+}
+
+// compose makes the test's Composition of an XR kind, after which there can be
+// XRs.
 func (w *world) compose(gvk schema.GroupVersionKind, steps ...v1.PipelineStep) *v1.Composition {
 	w.t.Helper()
 	c := composition(gvk, steps...)
+	c.Name += "-" + w.namespace // other tests' revisions of the kind may be there still
 	w.create(c)
+	w.outgrow(gvk)
 	return c
 }
 
