@@ -110,10 +110,11 @@ func (w *world) load(cm *configMap) (stop func() int) {
 	}
 }
 
-// reached is a condition for eventually: the XR shows that value or a later one.
-func (w *world) reached(xr *unstructured.Unstructured, value int) func() (bool, string) {
-	return func() (bool, string) {
-		shown := fmt.Sprint(w.field(xr, "status", "value"))
+// reached is a condition for a crowd's eventually: the XR shows that value or a
+// later one.
+func reached(value int) func(*unstructured.Unstructured) (bool, string) {
+	return func(xr *unstructured.Unstructured) (bool, string) {
+		shown, _, _ := unstructured.NestedString(xr.Object, "status", "value")
 		n, err := strconv.Atoi(shown)
 		return err == nil && n >= value, shown
 	}
@@ -128,26 +129,21 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 
 	p := &pulse{}
 	w.function("reader", p.beat)
-	kind := w.define("Available")
+	kind := w.shared(sample)
 	w.compose(kind, step("reader", nil))
 	cm := w.configMap("settings", nil, map[string]string{"value": "none yet"})
 	w.create(cm)
-	all := make([]*unstructured.Unstructured, 0, xrs)
-	for i := range xrs {
-		all = append(all, w.xr(kind, fmt.Sprintf("xr-%d", i), map[string]any{"settings": "settings"}))
-	}
-	w.ready(all...)
+	all := w.crowd(kind, "xr", xrs, func(int) map[string]any { return map[string]any{"settings": "settings"} })
+	all.ready()
 
 	stop := w.load(cm)
-	w.eventually("changes under load", w.reached(all[0], 2))
+	w.eventually("changes under load", func() (bool, string) { return reached(2)(w.live(all.xr(0))) })
 	p.reset()
 	first.kill()
 	secondName := w.leads(firstName)
 	w.eventually("the standby's first call", func() (bool, string) { return p.pause() > time.Second, p.pause().String() })
 	final := stop()
-	for _, xr := range all {
-		w.eventually("the last change in "+xr.GetName(), w.reached(xr, final))
-	}
+	all.eventually("the last change", reached(final))
 	t.Logf("time without progress after the leader was killed: %s", p.pause().Round(time.Millisecond))
 	if p.pause() > takeover {
 		t.Errorf("no progress for %s after the leader was killed, want at most %s", p.pause(), takeover)
@@ -158,7 +154,7 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 	second.stop()
 	w.leads(secondName)
 	update(w, cm, func(c *configMap) { c.Data["value"] = "handed over" })
-	w.eventually("a change after the hand-over", w.has(all[0], "handed over", "status", "value"))
+	w.eventually("a change after the hand-over", w.has(all.xr(0), "handed over", "status", "value"))
 	t.Logf("time without progress after the leader was stopped: %s", p.pause().Round(time.Millisecond))
 	if p.pause() > handover {
 		t.Errorf("no progress for %s after the leader was stopped, want at most %s", p.pause(), handover)

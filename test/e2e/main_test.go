@@ -64,7 +64,11 @@ func run(m *testing.M) int {
 
 	ctx := context.Background()
 	auditLog := controlplane.AuditLog{Path: filepath.Join(dir, "audit.log")}
-	cp, err := controlplane.Start(ctx, controlplane.Config{AuditLog: auditLog.Path, ControllerManager: true})
+	cp, err := controlplane.Start(ctx, controlplane.Config{
+		AuditLog: auditLog.Path, ControllerManager: true,
+		// By default, it deletes the objects of a collection one after the other.
+		APIServerFlags: map[string][]string{"delete-collection-workers": {"8"}},
+	})
 	if err != nil {
 		return complain(err)
 	}

@@ -70,17 +70,6 @@ func (a *audit) writes() map[string]int {
 	return writes
 }
 
-// concurrently does something for each number below n, and waits for all.
-func (w *world) concurrently(n int, do func(i int) error) {
-	w.t.Helper()
-	var all errgroup.Group
-	all.SetLimit(16)
-	for i := range n {
-		all.Go(func() error { return do(i) })
-	}
-	w.must(all.Wait())
-}
-
 // hoarder requires the ConfigMap that the XR's spec.settings names, if it names one, and for an XR with spec.everything every
 // ConfigMap of the namespace and a Secret.
 func hoarder(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -125,19 +114,12 @@ func TestL2AStatusStaysSmallQuietRareAndFreeOfSecrets(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vault"}, Data: map[string][]byte{"key": []byte(treasure)},
 	})
 	seen := w.record()
-	t.Cleanup(func() { // sooner than the XRD's deletion would, one after the other
-		w.concurrently(xrs, func(i int) error {
-			return client.IgnoreNotFound(w.admin.Delete(cleanupContext(t), w.object(kind, fmt.Sprintf("hoarder-%d", i))))
-		})
-	})
 
 	w.concurrently(objects, func(i int) error {
 		return w.admin.Create(t.Context(), w.configMap(fmt.Sprintf("hoarded-%d", i), nil, map[string]string{"value": "0"}))
 	})
-	w.concurrently(xrs, func(i int) error {
-		xr := w.object(kind, fmt.Sprintf("hoarder-%d", i))
-		xr.Object["spec"] = map[string]any{"settings": fmt.Sprintf("hoarded-%d", i), "everything": i < greedy}
-		return w.admin.Create(t.Context(), xr)
+	hoarders := w.crowd(kind, "hoarder", xrs, func(i int) map[string]any {
+		return map[string]any{"settings": fmt.Sprintf("hoarded-%d", i), "everything": i < greedy}
 	})
 	own, all := statusOf(kind), total()
 	truth := []int64{xrs, xrs + 2*greedy, 0, xrs + 2*greedy, xrs + greedy, greedy, 2}
@@ -145,14 +127,14 @@ func TestL2AStatusStaysSmallQuietRareAndFreeOfSecrets(t *testing.T) {
 	w.eventually("the truth of the cluster", w.shows(all, truth...))
 	w.condition(own, "Converged", "True", "Tracked")
 	for i := range greedy {
-		w.eventually("all that is hoarded", w.has(w.object(kind, fmt.Sprintf("hoarder-%d", i)), fmt.Sprint(objects, 1), "status", "value"))
+		w.eventually("all that is hoarded", w.has(hoarders.xr(i), fmt.Sprint(objects, 1), "status", "value"))
 	}
 	w.settled(server.TotalCalls)
 	w.quiet(3 * interval)
 
 	start := time.Now()
 	busy := w.audit()
-	w.concurrently(4, func(worker int) error { return w.shake(kind, xrs, objects, worker, start.Add(busyFor)) })
+	w.concurrently(4, func(worker int) error { return w.shake(hoarders, objects, worker, start.Add(busyFor)) })
 	writes := busy.writes()
 	elapsed := time.Since(start)
 	for _, name := range []string{own.Name, all.Name} {
@@ -234,7 +216,7 @@ func (w *world) quiet(long time.Duration) {
 }
 
 // shake changes ConfigMaps that XRs require, and what XRs require, until that time.
-func (w *world) shake(kind schema.GroupVersionKind, xrs, objects, worker int, until time.Time) error {
+func (w *world) shake(xrs *crowd, objects, worker int, until time.Time) error {
 	for i := worker; time.Now().Before(until); i += 4 {
 		cm := w.configMap(fmt.Sprintf("hoarded-%d", i%objects), nil, nil)
 		patch := fmt.Appendf(nil, `{"data":{"value":"%d"}}`, i)
@@ -242,7 +224,7 @@ func (w *world) shake(kind schema.GroupVersionKind, xrs, objects, worker int, un
 			return err
 		}
 		// Not one of those that hoard: their runs are slow, and would leave the others little.
-		xr := w.object(kind, fmt.Sprintf("hoarder-%d", xrs/2+i%(xrs/2)))
+		xr := xrs.xr(xrs.many/2 + i%(xrs.many/2))
 		patch = fmt.Appendf(nil, `{"spec":{"settings":null,"turn":%d}}`, i)
 		if err := w.admin.Patch(w.t.Context(), xr, client.RawPatch(types.MergePatchType, patch)); err != nil {
 			return err

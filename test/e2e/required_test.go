@@ -210,11 +210,8 @@ func TestAHundredXRsRequireOneObjectAndAllReconcileWithinASecond(t *testing.T) {
 	w.compose(kind, step("reader", nil))
 	cm := w.configMap("settings", nil, map[string]string{"value": "one"})
 	w.create(cm)
-	xrs := make([]*unstructured.Unstructured, many)
-	for i := range xrs {
-		xrs[i] = w.xr(kind, fmt.Sprintf("xr-%d", i), map[string]any{"settings": "settings"})
-	}
-	w.ready(xrs...)
+	xrs := w.crowd(kind, "xr", many, func(int) map[string]any { return map[string]any{"settings": "settings"} })
+	xrs.ready()
 	w.settled(server.TotalCalls)
 
 	// The function's server sees each XR's reconcile by itself; asking the API
@@ -244,9 +241,7 @@ func TestAHundredXRsRequireOneObjectAndAllReconcileWithinASecond(t *testing.T) {
 	if slowest > promptly {
 		t.Errorf("that is more than %s", promptly)
 	}
-	for _, xr := range xrs {
-		w.eventually("the change's effect on "+xr.GetName(), w.has(xr, "two", "status", "value"))
-	}
+	xrs.shows("two")
 }
 
 func TestAFatalPipelineRecoversWithTheRequiredObjectAndNoRetryTimer(t *testing.T) {

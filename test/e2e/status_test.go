@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
@@ -149,11 +148,8 @@ func TestARestartIsToldFromConvergedAndLosesNoChange(t *testing.T) {
 	w.compose(kind, step("reader", nil))
 	cm := w.configMap("settings", nil, map[string]string{"value": "one"})
 	w.create(cm)
-	var xrs []*unstructured.Unstructured
-	for i := range 20 {
-		xrs = append(xrs, w.xr(kind, fmt.Sprintf("xr-%d", i), map[string]any{"settings": "settings"}))
-	}
-	w.ready(xrs...)
+	xrs := w.crowd(kind, "xr", 20, func(int) map[string]any { return map[string]any{"settings": "settings"} })
+	xrs.ready()
 	dws := statusOf(kind)
 	converged := func(want string) func() (bool, string) {
 		return func() (bool, string) {
@@ -171,8 +167,6 @@ func TestARestartIsToldFromConvergedAndLosesNoChange(t *testing.T) {
 	w.eventually("not Converged", converged("False"))
 	update(w, cm, func(c *configMap) { c.Data["value"] = "three" })
 	hold.open()
-	for _, xr := range xrs {
-		w.eventually("the last change in "+xr.GetName(), w.has(xr, "three", "status", "value"))
-	}
+	xrs.shows("three")
 	w.eventually("Converged again", converged("True"))
 }

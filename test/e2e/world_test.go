@@ -289,7 +289,11 @@ func (w *world) has(obj client.Object, want any, path ...string) func() (bool, s
 // conditionOf returns a condition of the object; empty if it has none.
 func (w *world) conditionOf(obj client.Object, kind string) map[string]any {
 	w.t.Helper()
-	list, _ := w.field(obj, "status", "conditions").([]any)
+	return conditionIn(w.live(obj), kind)
+}
+
+func conditionIn(obj *unstructured.Unstructured, kind string) map[string]any {
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range list {
 		if m, ok := c.(map[string]any); ok && m["type"] == kind {
 			return m
