@@ -27,14 +27,12 @@ func (x *index) composed(last []entryID, composes []Reference) []entryID {
 	}
 	next := make([]entryID, len(composes))
 	for i := range composes {
-		if len(last) > 0 && x.is(last[0], &composes[i]) {
-			next[i], last = last[0], last[1:]
-			continue
+		e, rest, ok := follow(last, func(e entryID) bool { return x.is(e, &composes[i]) })
+		if !ok {
+			e = x.entry(&composes[i])
+			rest = after(last, e)
 		}
-		next[i] = x.entry(&composes[i])
-		if at := slices.Index(last, next[i]); at >= 0 {
-			last = last[at+1:]
-		}
+		next[i], last = e, rest
 	}
 	return next
 }
@@ -45,16 +43,33 @@ func (x *index) required(last []requirement, requires []Requirement) []requireme
 	}
 	next := make([]requirement, len(requires))
 	for i := range requires {
-		if len(last) > 0 && x.isRequirement(last[0], &requires[i]) {
-			next[i], last = x.again(last[0]), last[1:]
-			continue
+		q, rest, ok := follow(last, func(q requirement) bool { return x.isRequirement(q, &requires[i]) })
+		if ok {
+			x.again(q)
+		} else {
+			q = x.requirement(&requires[i])
+			rest = after(last, q)
 		}
-		next[i] = x.requirement(&requires[i])
-		if at := slices.Index(last, next[i]); at >= 0 {
-			last = last[at+1:]
-		}
+		next[i], last = q, rest
 	}
 	return next
+}
+
+// follow returns the first of last that is the one looked for, and what comes
+// after it. It looks at two: one that was taken out, added or changed doesn't keep
+// those that come after it from being recognised.
+func follow[N any](last []N, is func(N) bool) (one N, rest []N, ok bool) {
+	for i := range last[:min(2, len(last))] {
+		if is(last[i]) {
+			return last[i], last[i+1:], true
+		}
+	}
+	return one, last, false
+}
+
+// after returns what comes after the one in last or, if it isn't there, last.
+func after[N comparable](last []N, one N) []N {
+	return last[slices.Index(last, one)+1:]
 }
 
 // isRun reports whether run would return the same.
@@ -88,13 +103,12 @@ func (x *index) requirement(r *Requirement) requirement {
 }
 
 // again holds once more what a requirement says.
-func (x *index) again(q requirement) requirement {
+func (x *index) again(q requirement) {
 	x.names.again(q.step)
 	x.names.again(q.name)
 	if q.subject != 0 {
 		x.kinds.at(q.subject).uses++
 	}
-	return q
 }
 
 // holdSubject holds a kind that only Schema requirements have.

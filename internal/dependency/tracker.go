@@ -4,6 +4,7 @@
 package dependency
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 
@@ -43,7 +44,7 @@ func (t *Tracker) Require(xr XR, r Requirement) {
 	if t.requires(xr, &r) {
 		return
 	}
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 
 	id := t.recordLocked(xr)
@@ -80,7 +81,7 @@ func (t *Tracker) Depend(xr XR, ref Reference) {
 	if t.depends(xr, ref) {
 		return
 	}
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 
 	id := t.recordLocked(xr)
@@ -126,7 +127,7 @@ func (t *Tracker) Track(xr XR, composes []Reference, requires []Requirement) {
 	if t.stands(xr, composes, requires) {
 		return
 	}
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 
 	id := t.recordLocked(xr)
@@ -153,7 +154,7 @@ func (t *Tracker) stands(xr XR, composes []Reference, requires []Requirement) bo
 // success together with what this run recorded. It does nothing for an XR
 // without a record.
 func (t *Tracker) Fail(xr XR) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 
 	id := t.records.find(xr)
@@ -173,7 +174,7 @@ func (t *Tracker) Fail(xr XR) {
 
 // Forget removes the XR's record, if there is one.
 func (t *Tracker) Forget(xr XR) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 
 	id := t.records.find(xr)
@@ -225,6 +226,17 @@ func (t *Tracker) GVKs() []schema.GroupVersionKind {
 
 	slices.SortFunc(gvks, CompareGVKs)
 	return gvks
+}
+
+// lock for a change. Searches that are under way go first, and whatever else wants
+// to run: a search takes a microsecond, but one that has to wait is parked, and
+// comes back a hundred times later.
+func (t *Tracker) lock() {
+	if t.mu.TryLock() {
+		return
+	}
+	runtime.Gosched()
+	t.mu.Lock()
 }
 
 func (t *Tracker) recordLocked(xr XR) recordID {
