@@ -39,10 +39,10 @@ const (
 
 var gadgets = schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"}
 
-// world is what one test has to itself on the shared cluster: a namespace, and
-// whatever it makes, which is gone when the test is.
 type configMap = corev1.ConfigMap
 
+// world is what one test has to itself on the shared cluster: a namespace, and
+// whatever it makes, which is gone when the test is.
 type world struct {
 	t         *testing.T
 	namespace string
