@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Each XR has one writer, as in life, and everybody reads.
@@ -72,42 +73,62 @@ func readUntil(tracker *Tracker, done <-chan struct{}) {
 	}
 }
 
-// A reference that the old and the new record have in common is found at every
-// moment of a Track.
-func TestTrackNeverLosesWhatStays(t *testing.T) {
-	stays := []Reference{cluster("stays"), {GVK: clusters, Labels: map[string]string{"stays": "true", "zone": "1"}}, {GVK: replicas}}
-	odd := append([]Reference{cluster("odd")}, stays...)
-	even := append([]Reference{cluster("even")}, stays...)
-	tracker := NewTracker()
-	tracker.Track(app, odd, nil)
+// enough is how often readers look while records change.
+const enough = 2000
 
-	var reading sync.WaitGroup
+// lookWhile lets two goroutines look again and again while records change, until
+// each of them has looked often enough.
+func lookWhile(look func() bool, change ...func(round int)) {
+	var reading, writing sync.WaitGroup
 	done := make(chan struct{})
-	for range 2 {
-		reading.Go(func() {
-			for {
+	for _, change := range change {
+		writing.Go(func() {
+			for round := 0; ; round++ {
 				select {
 				case <-done:
 					return
 				default:
+					change(round)
 				}
-				if !holdsAll(tracker) {
-					t.Error("a reference in the old and in the new record was not found")
+			}
+		})
+	}
+	for range 2 {
+		reading.Go(func() {
+			for range enough {
+				if !look() {
 					return
 				}
 			}
 		})
 	}
-	for i := range 500 {
-		next := odd
-		if i%2 == 0 {
-			next = even
+	reading.Wait()
+	close(done)
+	writing.Wait()
+}
+
+// A reference that the old and the new record have in common is found at every
+// moment of a Track.
+func TestTrackNeverLosesWhatStays(t *testing.T) {
+	stays := []Reference{cluster("stays"), {GVK: clusters, Labels: map[string]string{"stays": "true", "zone": "1"}}, {GVK: replicas}}
+	ways := [][]Reference{
+		append([]Reference{cluster("odd")}, stays...),
+		append([]Reference{cluster("even")}, stays...),
+	}
+	tracker := NewTracker()
+	tracker.Track(app, ways[0], nil)
+
+	lookWhile(func() bool {
+		if !holdsAll(tracker) {
+			t.Error("a reference in the old and in the new record was not found")
+			return false
 		}
+		return true
+	}, func(round int) {
+		next := ways[round%2]
 		tracker.Depend(app, next[1])
 		tracker.Track(app, next, nil)
-	}
-	close(done)
-	reading.Wait()
+	})
 }
 
 func holdsAll(tracker *Tracker) bool {
@@ -117,9 +138,9 @@ func holdsAll(tracker *Tracker) bool {
 }
 
 // An XR that refers to an object all the time, now by one reference and now by
-// another, is found at every moment, however many searches read in batches.
+// another, is found at every moment, in however many batches searches read.
 func TestDependantsMissesNoneThatMoves(t *testing.T) {
-	const xrs, rounds = 20, 300
+	const xrs = 20
 	ways := [][]Reference{
 		{{GVK: clusters}},
 		{cluster("c")},
@@ -134,38 +155,54 @@ func TestDependantsMissesNoneThatMoves(t *testing.T) {
 		tracker.Track(XR{Name: strconv.Itoa(i)}, ways[0], nil)
 	}
 
-	var writing, reading sync.WaitGroup
-	done := make(chan struct{})
-	for range 2 {
-		reading.Go(func() {
-			var dst []XR
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if dst = tracker.Dependants(dst[:0], clusters, obj); len(dst) != xrs {
-					t.Errorf("%d XRs were found, want all %d", len(dst), xrs)
-					return
-				}
-				if dst = tracker.DependantsOfKind(dst[:0], clusters); len(dst) != xrs {
-					t.Errorf("%d XRs were found by kind, want all %d", len(dst), xrs)
-					return
-				}
-			}
-		})
+	lookWhile(func() bool {
+		if n := len(tracker.Dependants(nil, clusters, obj)); n != xrs {
+			t.Errorf("%d XRs were found, want all %d", n, xrs)
+			return false
+		}
+		if n := len(tracker.DependantsOfKind(nil, clusters)); n != xrs {
+			t.Errorf("%d XRs were found by kind, want all %d", n, xrs)
+			return false
+		}
+		return true
+	}, func(round int) {
+		tracker.Track(XR{Name: strconv.Itoa(round % xrs)}, ways[round/xrs%len(ways)], nil)
+	}, func(round int) {
+		// The last of the records, which no first batch reads.
+		tracker.Track(XR{Name: strconv.Itoa(xrs - 1 - round%2)}, ways[round%len(ways)], nil)
+	})
+}
+
+// What a run of an XR does that depends on the same as before, and an event, need
+// no more than the lock that readers share.
+func TestNothingWaitsForReaders(t *testing.T) {
+	tracker := NewTracker()
+	composes, requires := generation(0).record(7)
+	xr := generation(0).xr(7)
+	tracker.Track(xr, composes, requires)
+
+	tracker.mu.RLock()
+	defer tracker.mu.RUnlock()
+	for what, run := range map[string]func(){
+		"Track":            func() { tracker.Track(xr, composes, requires) },
+		"Depend":           func() { tracker.Depend(xr, composes[3]) },
+		"Require":          func() { tracker.Require(xr, requires[1]) },
+		"Requirements":     func() { tracker.Requirements(xr, "schedule") },
+		"Dependants":       func() { tracker.Dependants(nil, clusters, benchObject("7")) },
+		"DependantsOfKind": func() { tracker.DependantsOfKind(nil, clusters) },
+		"HasKind":          func() { tracker.HasKind(clusters) },
+		"GVKs":             func() { tracker.GVKs() },
+		"Stats":            func() { tracker.Stats() },
+	} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			run()
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s waits for a reader", what)
+		}
 	}
-	for w := range 2 {
-		writing.Go(func() {
-			for round := range rounds {
-				for i := w; i < xrs; i += 2 {
-					tracker.Track(XR{Name: strconv.Itoa(i)}, ways[(i+round)%len(ways)], nil)
-				}
-			}
-		})
-	}
-	writing.Wait()
-	close(done)
-	reading.Wait()
 }

@@ -56,43 +56,47 @@
 //	          records                            entries
 //	XR ─────▶ composed: entries ───────────────▶ kind, namespace, name   ◀── an object's name
 //	          required: step, name, entry ─────▶ kind, namespace, labels ◀─┐
-//	           ▲                                 holder                    │
-//	           │           the only record         │ │  one of many        │
-//	           ├───────────────────────────────────┘ ▼                     │
-//	           ├────────────────────────────── set of records              │
+//	           ▲                                 holders                   │
+//	           │                                    │                      │
+//	           ├────────────────────────────────────┘                      │
 //	           │                                                           │
 //	          kinds                              pairs                     │
-//	          dependants, counts                 key, value: entries ──────┘◀── an object's labels
+//	          dependants                         key, value: entries ──────┘◀── an object's labels
 //
-//	every namespace, name, step, key, value and selector: a number in texts
+//	holders, dependants, entries of a pair: the only one, or the number of a set
+//	namespaces, names, steps, keys, values, selectors: numbers of texts
 //
-// Four kinds of row, and what finds them:
+// Five kinds of row, and what finds them:
 //
 //   - a text (text.go): by its content,
 //   - a kind (kind.go): by its group, version and kind,
 //   - an entry (entry.go), which is one distinct reference: by its kind, and by
 //     the texts of its namespace and of its name or labels,
+//   - a pair (pair.go): by its kind, and by the texts of its namespace, key and
+//     value. Each entry by labels is filed under the one of its pairs under which
+//     the fewest others are,
 //   - a record (record.go): by the XR.
 //
-// A table (table.go) gives rows numbers and finds them by content. A set (set.go)
-// holds the many numbers that one leads to. Labels of an object find entries
-// through pairs (pair.go): each entry by labels is filed under the one of its
-// labels under which the fewest others are.
+// A table (table.go) gives rows numbers and finds them by content. A group
+// (group.go) is what one number leads to; if that is several, a set (set.go) has
+// them.
 //
-// index.go makes and removes entries, link.go leads from them to records,
-// search.go from objects to entries; requirement.go turns what a run recorded into
-// numbers and back. tracker.go has what callers see, and the lock.
+// index.go makes and removes entries, link.go leads from them to records;
+// requirement.go turns what a run recorded into numbers and back. tracker.go has
+// the lock and what changes records, search.go the questions that events pose,
+// stats.go and footprint.go the counts.
 //
 // # Cost
 //
 // Memory is linear in the references held, and independent of how many objects
-// they match. Rows that were released are used again, and with the last record
-// all memory is given back. Dependants looks up the object's name and each of its
-// labels, then visits the XRs found: selectors that share no label with the object
-// cost nothing.
+// they match. Rows and sets that were released are used again, and with the last
+// record all memory is given back. Dependants looks up the object's name and each
+// of its labels, then visits the XRs found: selectors that share no label with the
+// object cost nothing.
 //
-// An operation holds the lock for as long as the references of its own XR take,
-// and one that finds many XRs for a batch of them; no table is ever copied to let
-// it grow. A run that records what the last one recorded takes no more than the
-// lock that readers share.
+// A change holds the lock for as long as the references of its own XR take, and a
+// search that finds many XRs for a batch of them. Tables grow without being copied
+// (of a million rows only the directory of pages is). A run that records what the
+// last one recorded, in the same order, takes no more than the lock that readers
+// share.
 package dependency

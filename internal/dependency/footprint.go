@@ -3,7 +3,11 @@
 
 package dependency
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // bytesLocked says what the tracker takes of the heap: what its tables were given,
 // the texts and lists that are counted one by one, and nearly what the sets take.
@@ -12,35 +16,35 @@ func (t *Tracker) bytesLocked() int {
 }
 
 func (x *index) bytes() int {
-	return x.names.allBytes() + x.labels.allBytes() + x.kinds.bytes() + x.entries.bytes() + x.pairs.bytes()
+	return x.names.allBytes() + x.labels.allBytes() + x.kinds.allBytes() + x.entries.bytes() + x.pairs.bytes()
 }
 
 func (t *texts) allBytes() int {
 	return t.table.bytes() + t.uses.bytes() + t.bytes
 }
 
-func (k *kinds) bytes() int {
-	dependants := 0
-	for _, kind := range k.stats {
-		dependants += kind.Dependants
-	}
-	return k.table.bytes() + cap(k.stats)*int(unsafe.Sizeof(KindStats{})) + setBytes(len(k.stats), dependants)
+func (k *kinds) allBytes() int {
+	return k.table.bytes() + k.bytes + cap(k.stats)*int(unsafe.Sizeof(KindStats{})) + k.dependants.bytes()
+}
+
+func kindTextBytes(gvk schema.GroupVersionKind) int {
+	return allocated(len(gvk.Group)) + allocated(len(gvk.Version)) + allocated(len(gvk.Kind))
 }
 
 func (x *entries) bytes() int {
-	return x.table.bytes() + x.sets.bytes() + setBytes(int(x.sets.len)-len(x.given), x.shared)
+	return x.table.bytes() + x.holders.bytes()
 }
 
 func (p *pairs) bytes() int {
 	const underBytes = 14 // of a map of numbers
-	return p.table.bytes() + setBytes(p.table.held, len(p.under)) + len(p.under)*underBytes
+	return p.table.bytes() + p.filed.bytes() + len(p.under)*underBytes
 }
 
-// setBytes is what sets take beyond themselves: a chunk each, if they are small,
-// and room for more.
-func setBytes(sets, numbers int) int {
+// bytes of sets are those of a chunk each, if they are small, and of the numbers
+// with room for more.
+func (g *groups[N]) bytes() int {
 	const chunkBytes, numberBytes = 28, 5
-	return sets*chunkBytes + numbers*numberBytes
+	return g.sets.bytes() + (int(g.sets.len)-len(g.spare))*chunkBytes + g.inSets*numberBytes
 }
 
 func (t *table[T]) bytes() int {

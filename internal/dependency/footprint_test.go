@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -18,7 +20,7 @@ import (
 const bytesFactor = 1.2
 
 func TestBytesFollowTheHeap(t *testing.T) {
-	const xrs = 2000
+	const xrs = 10_000
 	numbered := func(prefix string, i int) string { return fmt.Sprintf("%s-%010d", prefix, i) }
 	named := func(gvk schema.GroupVersionKind, i int) Reference {
 		return Reference{GVK: gvk, Namespace: generation(0).xr(i).Namespace, Name: numbered("object", i)}
@@ -149,7 +151,58 @@ func TestChurnTakesNoMemory(t *testing.T) {
 	if now := heap(); float64(now) > 1.1*float64(settled) {
 		t.Errorf("after %d generations the tracker takes %d bytes, before them %d", generations, now, settled)
 	}
+	sets := 0
+	for _, n := range []uint32{tracker.index.entries.holders.sets.len, tracker.index.pairs.filed.sets.len, tracker.index.kinds.dependants.sets.len} {
+		sets += int(n)
+	}
+	if most := 2 * 55; sets > most { // 50 shared clusters, and kinds and pairs that all have
+		t.Errorf("%d sets were made, want at most %d", sets, most)
+	}
 	runtime.KeepAlive(tracker)
+}
+
+// A reference that was shared and is no longer takes what one takes that never was.
+func TestSharingLeavesNothing(t *testing.T) {
+	const xrs = 1000
+	tracker := NewTracker()
+	generation(0).track(tracker, xrs)
+	before := tracker.Stats().Bytes
+	for i := range xrs {
+		composes, requires := generation(0).record(i)
+		other := generation(1).xr(i)
+		tracker.Track(other, composes, requires)
+		tracker.Forget(other)
+	}
+	if after := tracker.Stats().Bytes; float64(after) > 1.02*float64(before) {
+		t.Errorf("the tracker takes %d bytes, and took %d before references were shared", after, before)
+	}
+}
+
+// What is kept of a text that is a part of a large one is not the large one.
+func TestTextsAreCopied(t *testing.T) {
+	large := strings.Repeat("a/b/c/", 1000)
+	part := func(i int) string { return large[2*i : 2*i+1] }
+	tracker := NewTracker()
+	tracker.Track(XR{Namespace: part(0), Name: part(1)}, []Reference{{
+		GVK:       schema.GroupVersionKind{Group: part(0), Version: part(1), Kind: part(2)},
+		Namespace: part(0), Name: part(2),
+	}}, nil)
+
+	first := uintptr(unsafe.Pointer(unsafe.StringData(large)))
+	own := func(what, held string) {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(held))); at >= first && at < first+uintptr(len(large)) {
+			t.Errorf("the %s is a part of a large text", what)
+		}
+	}
+	gvk := tracker.GVKs()[0]
+	own("group", gvk.Group)
+	own("version", gvk.Version)
+	own("kind", gvk.Kind)
+	xr := tracker.DependantsOfKind(nil, gvk)[0]
+	own("XR's namespace", xr.Namespace)
+	own("XR's name", xr.Name)
+	name, _ := tracker.index.names.find(part(2))
+	own("object's name", tracker.index.names.get(name))
 }
 
 // Case M1.
@@ -174,6 +227,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	named := object(composes[0].Namespace, composes[0].Name, nil)
 	labelled := benchObject("7")
 	dst := make([]XR, 0, 10)
+	few := schema.GroupVersionKind{Kind: "Few"}
+	tracker.Depend(app, Reference{GVK: few, Name: "a"})
 
 	for what, run := range map[string]func(){
 		"Track":               func() { tracker.Track(xr, composes, requires) },
@@ -182,7 +237,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		"Require by labels":   func() { tracker.Require(xr, requires[1]) },
 		"Dependants by name":  func() { dst = tracker.Dependants(dst[:0], replicas, named) },
 		"Dependants by label": func() { dst = tracker.Dependants(dst[:0], clusters, labelled) },
-		"DependantsOfKind":    func() { dst = tracker.DependantsOfKind(dst[:0], schema.GroupVersionKind{Kind: "Other"}) },
+		"DependantsOfKind":    func() { dst = tracker.DependantsOfKind(dst[:0], few) },
 		"HasKind":             func() { tracker.HasKind(clusters) },
 	} {
 		if n := testing.AllocsPerRun(1000, run); n > 0 {

@@ -26,17 +26,17 @@ func newIndex() index {
 	}
 }
 
-// entry returns the entry of the reference, which it makes if there is none. A
+// intern returns the entry of the reference, which it makes if there is none. A
 // new one has no holder: the caller gives it one before the lock is released.
-func (x *index) entry(ref *Reference) entryID {
+func (x *index) intern(ref *Reference) entryID {
 	key := x.holdKey(ref)
 	if id := x.entries.find(key); id != 0 {
 		x.releaseKey(key) // which the entry holds already
 		return id
 	}
 	id := x.entries.add(key)
-	x.kinds.addEntry(key.kind, key.what)
-	if !key.what.byName() {
+	x.kinds.addEntry(key.kind, key.term)
+	if !key.term.byName() {
 		x.file(id, key)
 	}
 	return id
@@ -45,10 +45,10 @@ func (x *index) entry(ref *Reference) entryID {
 // remove takes out an entry that nobody holds, and everything that only it used.
 func (x *index) remove(id entryID) {
 	key := x.entries.at(id).key
-	if !key.what.byName() {
+	if !key.term.byName() {
 		x.unfile(id)
 	}
-	x.kinds.removeEntry(key.kind, key.what)
+	x.kinds.removeEntry(key.kind, key.term)
 	x.entries.remove(id)
 	x.releaseKey(key)
 }
@@ -57,9 +57,9 @@ func (x *index) remove(id entryID) {
 func (x *index) holdKey(ref *Reference) entryKey {
 	key := entryKey{kind: x.kinds.hold(ref.GVK), namespace: x.names.hold(ref.Namespace)}
 	if ref.Name != "" {
-		key.what = what(x.names.hold(ref.Name))
+		key.term = term(x.names.hold(ref.Name))
 	} else {
-		key.what = what(x.labels.hold(string(selectorOf(ref.Labels)))) | bySelector
+		key.term = term(x.labels.hold(string(selectorOf(ref.Labels)))) | bySelector
 	}
 	return key
 }
@@ -67,10 +67,10 @@ func (x *index) holdKey(ref *Reference) entryKey {
 func (x *index) releaseKey(key entryKey) {
 	x.kinds.release(key.kind)
 	x.names.release(key.namespace)
-	if key.what.byName() {
-		x.names.release(key.what.text())
+	if key.term.byName() {
+		x.names.release(key.term.text())
 	} else {
-		x.labels.release(key.what.text())
+		x.labels.release(key.term.text())
 	}
 }
 
@@ -89,13 +89,13 @@ func (x *index) find(ref *Reference) entryID {
 		if !ok {
 			return 0
 		}
-		return x.entries.find(entryKey{kind, namespace, what(name)})
+		return x.entries.find(entryKey{kind, namespace, term(name)})
 	}
 	s, ok := x.labels.find(string(selectorOf(ref.Labels)))
 	if !ok {
 		return 0
 	}
-	return x.entries.find(entryKey{kind, namespace, what(s) | bySelector})
+	return x.entries.find(entryKey{kind, namespace, term(s) | bySelector})
 }
 
 // file puts an entry by labels under its most selective pair: the one under which
@@ -120,7 +120,7 @@ func (x *index) file(id entryID, key entryKey) {
 
 func (x *index) filedUnder(kind kindID, namespace textID, key, value string) int {
 	if id := x.pair(kind, namespace, key, value); id != 0 {
-		return x.pairs.at(id).count
+		return x.pairs.count(id)
 	}
 	return 0
 }
@@ -151,15 +151,15 @@ func (x *index) pair(kind kindID, namespace textID, key, value string) pairID {
 }
 
 func (x *index) selector(key entryKey) selector {
-	return selector(x.labels.get(key.what.text()))
+	return selector(x.labels.get(key.term.text()))
 }
 
 // reference returns what the entry refers to.
 func (x *index) reference(id entryID) Reference {
 	key := x.entries.at(id).key
 	ref := Reference{GVK: x.kinds.at(key.kind).gvk, Namespace: x.names.get(key.namespace)}
-	if key.what.byName() {
-		ref.Name = x.names.get(key.what.text())
+	if key.term.byName() {
+		ref.Name = x.names.get(key.term.text())
 	} else {
 		ref.Labels = x.selector(key).labels()
 	}
@@ -169,11 +169,11 @@ func (x *index) reference(id entryID) Reference {
 // is reports whether the entry is that of the reference.
 func (x *index) is(id entryID, ref *Reference) bool {
 	key := x.entries.at(id).key
-	if key.what.byName() != (ref.Name != "") || x.names.get(key.namespace) != ref.Namespace || x.kinds.at(key.kind).gvk != ref.GVK {
+	if key.term.byName() != (ref.Name != "") || x.names.get(key.namespace) != ref.Namespace || x.kinds.at(key.kind).gvk != ref.GVK {
 		return false
 	}
-	if key.what.byName() {
-		return x.names.get(key.what.text()) == ref.Name
+	if key.term.byName() {
+		return x.names.get(key.term.text()) == ref.Name
 	}
 	return x.selector(key).is(ref.Labels)
 }

@@ -21,7 +21,7 @@ func TestSelectorsAreFiledUnderRarePairs(t *testing.T) {
 
 	pairs := &tracker.index.pairs
 	for id := range pairs.table.rows.len {
-		if n := pairs.at(pairID(id)).count; n > 2 {
+		if n := pairs.count(pairID(id)); n > 2 {
 			t.Errorf("%d selectors are filed under one pair, want at most 2", n)
 		}
 	}
@@ -55,5 +55,14 @@ func TestAReferenceOfOneXRHasNoSet(t *testing.T) {
 	for i := range 100 {
 		tracker.Track(XR{Name: strconv.Itoa(i)}, []Reference{cluster(strconv.Itoa(i))}, nil)
 	}
-	same(t, "sets", uint32(0), tracker.index.entries.sets.len)
+	same(t, "sets", uint32(0), tracker.index.entries.holders.sets.len)
+}
+
+// A selector may come between the question whether there are any and the search.
+func TestASearchThatNeedsLabelsAsksForThem(t *testing.T) {
+	tracker := NewTracker()
+	tracker.Track(app, []Reference{cluster("c"), {GVK: clusters, Labels: map[string]string{"p": "1"}}}, nil)
+	found, more := tracker.dependants(nil, &search{gvk: clusters, name: "c"})
+	same(t, "found", []XR(nil), found)
+	same(t, "more", true, more)
 }

@@ -12,8 +12,7 @@ type pairID uint32
 // that is empty, in all.
 type pair struct {
 	key   pairKey
-	filed set[entryID]
-	count int // of those filed
+	filed group // entries
 }
 
 type pairKey struct {
@@ -28,6 +27,7 @@ func (k pairKey) hash(seed maphash.Seed) uint64 { return maphash.Comparable(seed
 // labels lead to it once.
 type pairs struct {
 	table table[pair]
+	filed groups[entryID]
 	under map[entryID]pairID
 	seed  maphash.Seed
 }
@@ -57,8 +57,7 @@ func (p *pairs) file(e entryID, key pairKey) bool {
 		id = pairID(p.table.add(pair{key: key}))
 	}
 	held := p.at(id)
-	held.filed.add(e)
-	held.count++
+	held.filed, _ = p.filed.add(held.filed, e)
 	p.under[e] = id
 	return made
 }
@@ -73,10 +72,23 @@ func (p *pairs) unfile(e entryID) (pairKey, bool) {
 	delete(p.under, e)
 	held := p.at(id)
 	key := held.key
-	held.filed.remove(e)
-	if held.count--; held.count > 0 {
+	held.filed, _ = p.filed.remove(held.filed, e)
+	if held.filed != 0 {
 		return key, false
 	}
 	p.table.remove(uint32(id))
 	return key, true
+}
+
+// each calls visit with the entries that are filed under the pair.
+func (p *pairs) each(id pairID, visit func(entryID)) {
+	p.filed.each(p.at(id).filed, 0, func(e entryID) bool {
+		visit(e)
+		return true
+	})
+}
+
+// count says how many entries are filed under the pair.
+func (p *pairs) count(id pairID) int {
+	return p.filed.len(p.at(id).filed)
 }

@@ -83,16 +83,13 @@ func anyReference(from source) Reference {
 }
 
 func anyRequirement(from source) Requirement {
-	r := Requirement{
+	return Requirement{
 		Step:      oneOf(from, someSteps),
 		Name:      oneOf(from, someNames),
 		From:      Source(from.upTo(int(Shown) + 1)),
 		Reference: anyReference(from),
+		Subject:   oneOf(from, append(someKinds, schema.GroupVersionKind{})),
 	}
-	if r.From == Schema {
-		r.Subject = oneOf(from, someKinds)
-	}
-	return r
 }
 
 func anyObject(from source) metav1.Object {
@@ -105,12 +102,29 @@ type pairing struct {
 	fataler
 	tracker *Tracker
 	spec    *model
+
+	// What most operations are about, so that the same comes again and again.
+	usual []Requirement
 }
 
-func newPairing(t fataler, batch int) pairing {
+func newPairing(t fataler, from source) pairing {
 	p := pairing{fataler: t, tracker: NewTracker(), spec: &model{}}
-	p.tracker.batch = batch
+	p.tracker.batch = 1 + from.upTo(5)
+	for range 2 + from.upTo(15) {
+		p.usual = append(p.usual, anyRequirement(from))
+	}
 	return p
+}
+
+func (p pairing) requirement(from source) Requirement {
+	if from.upTo(8) == 0 {
+		return anyRequirement(from)
+	}
+	return oneOf(from, p.usual)
+}
+
+func (p pairing) reference(from source) Reference {
+	return p.requirement(from).Reference
 }
 
 // An operation is a method of the tracker, with arguments from a source. What it
@@ -118,24 +132,37 @@ func newPairing(t fataler, batch int) pairing {
 type operation func(p pairing, from source)
 
 var operations = []operation{
-	pairing.require, pairing.depend, pairing.track, pairing.trackAgain, pairing.fail, pairing.forget,
+	pairing.require, pairing.require, pairing.requireAgain, pairing.depend,
+	pairing.track, pairing.trackAgain, pairing.fail, pairing.forget,
 	pairing.requirements, pairing.dependants, pairing.dependantsOfKind, pairing.hasKind, pairing.gvks, pairing.stats,
 }
 
 func (p pairing) require(from source) {
-	xr, r := oneOf(from, someXRs), anyRequirement(from)
+	xr, r := oneOf(from, someXRs), p.requirement(from)
+	p.tracker.Require(xr, r)
+	p.spec.Require(xr, r)
+}
+
+// requireAgain is what a run of an XR does that was recorded before.
+func (p pairing) requireAgain(from source) {
+	xr := oneOf(from, someXRs)
+	_, requires := p.spec.succeededOf(xr)
+	if len(requires) == 0 {
+		return
+	}
+	r := oneOf(from, requires)
 	p.tracker.Require(xr, r)
 	p.spec.Require(xr, r)
 }
 
 func (p pairing) depend(from source) {
-	xr, r := oneOf(from, someXRs), anyReference(from)
+	xr, r := oneOf(from, someXRs), p.reference(from)
 	p.tracker.Depend(xr, r)
 	p.spec.Depend(xr, r)
 }
 
 func (p pairing) track(from source) {
-	xr, composes, requires := oneOf(from, someXRs), sliceOf(from, anyReference), sliceOf(from, anyRequirement)
+	xr, composes, requires := oneOf(from, someXRs), sliceOf(from, p.reference), sliceOf(from, p.requirement)
 	p.tracker.Track(xr, composes, requires)
 	p.spec.Track(xr, composes, requires)
 }
@@ -145,11 +172,14 @@ func (p pairing) trackAgain(from source) {
 	xr := oneOf(from, someXRs)
 	composes, requires := p.spec.succeededOf(xr)
 	if from.upTo(2) == 0 {
-		composes = slices.Insert(composes, from.upTo(len(composes)+1), anyReference(from))
+		composes = slices.Insert(composes, from.upTo(len(composes)+1), p.reference(from))
 	}
 	if len(requires) > 0 && from.upTo(2) == 0 {
 		i := from.upTo(len(requires))
 		requires = slices.Delete(requires, i, i+1)
+	}
+	if len(requires) > 0 && from.upTo(4) == 0 {
+		requires[from.upTo(len(requires))].Subject = oneOf(from, someKinds)
 	}
 	p.tracker.Track(xr, composes, requires)
 	p.spec.Track(xr, composes, requires)
@@ -225,7 +255,7 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 	const enough = 100_000
 	for done := 0; done < enough && !t.Failed(); {
 		rapid.Check(t, func(t *rapid.T) {
-			p := newPairing(t, rapid.IntRange(1, 5).Draw(t, "batch"))
+			p := newPairing(t, drawn{t})
 			for range rapid.IntRange(1, 100).Draw(t, "operations") {
 				oneOf(drawn{t}, operations)(p, drawn{t})
 				done++
@@ -235,13 +265,13 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 	}
 }
 
-// FuzzTrackerAgreesWithModel takes a byte for each choice: the size of a batch,
-// then operations and their arguments.
+// FuzzTrackerAgreesWithModel takes a byte for each choice: the size of a batch and
+// what is usual, then operations and their arguments.
 func FuzzTrackerAgreesWithModel(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 0, 1, 2, 0, 0, 0, 3, 7, 0, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		from := &bytes{choices}
-		p := newPairing(t, 1+from.upTo(5))
+		p := newPairing(t, from)
 		for len(from.left) > 0 {
 			oneOf(from, operations)(p, from)
 		}
@@ -309,7 +339,9 @@ func holdsNothingBut(t fataler, tracker *Tracker, records int) {
 		"kinds":      x.kinds.table.held,
 		"live kinds": len(x.kinds.stats),
 		"entries":    x.entries.table.held,
-		"sets":       int(x.entries.sets.len) - len(x.entries.given),
+		"holders":    x.entries.holders.inSets,
+		"dependants": x.kinds.dependants.inSets,
+		"in pairs":   x.pairs.filed.inSets,
 		"pairs":      x.pairs.table.held,
 		"filed":      len(x.pairs.under),
 	} {
@@ -339,9 +371,20 @@ func sameTallies(t fataler, tracker *Tracker) {
 	}
 	same(t, "bytes of records", bytes, tracker.records.bytes)
 
-	shared := 0
-	for n := range x.entries.sets.len {
-		x.entries.sets.at(n).each(0, func(recordID) bool { shared++; return true })
+	bytes = 0
+	for id := range x.kinds.table.rows.len {
+		bytes += kindTextBytes(x.kinds.at(kindID(id)).gvk)
 	}
-	same(t, "shared", shared, x.entries.shared)
+	same(t, "bytes of kinds", bytes, x.kinds.bytes)
+
+	same(t, "holders", numbersIn(&x.entries.holders), x.entries.holders.inSets)
+	same(t, "dependants", numbersIn(&x.kinds.dependants), x.kinds.dependants.inSets)
+	same(t, "in pairs", numbersIn(&x.pairs.filed), x.pairs.filed.inSets)
+}
+
+func numbersIn[N ~uint32](g *groups[N]) (n int) {
+	for which := range g.sets.len {
+		n += g.sets.at(which).len()
+	}
+	return n
 }

@@ -46,6 +46,11 @@ type ask struct {
 	from       Source
 }
 
+// sameName says that of the two only the later one is seeded.
+func (a ask) sameName(b ask) bool {
+	return a.name == b.name && a.step == b.step && a.from == b.from
+}
+
 // Where runs has them.
 const (
 	succeeded = iota

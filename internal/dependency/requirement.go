@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// run returns what a run recorded as numbers. It holds what it names, until it is
+// internRun returns what a run recorded as numbers. It holds what it names, until it is
 // released; entries that nobody held before must be linked. Most of a record is
 // what it was before: last is where that is looked for first.
-func (x *index) run(last *run, composes []Reference, requires []Requirement) run {
+func (x *index) internRun(last *run, composes []Reference, requires []Requirement) run {
 	return run{
-		composed: x.composed(last.composed, composes),
-		required: x.required(last.required, requires),
+		composed: x.internComposed(last.composed, composes),
+		required: x.internRequired(last.required, requires),
 	}
 }
 
-func (x *index) composed(last []entryID, composes []Reference) []entryID {
+func (x *index) internComposed(last []entryID, composes []Reference) []entryID {
 	if len(composes) == 0 {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (x *index) composed(last []entryID, composes []Reference) []entryID {
 	for i := range composes {
 		e, rest, ok := follow(last, func(e entryID) bool { return x.is(e, &composes[i]) })
 		if !ok {
-			e = x.entry(&composes[i])
+			e = x.intern(&composes[i])
 			rest = after(last, e)
 		}
 		next[i], last = e, rest
@@ -37,7 +37,7 @@ func (x *index) composed(last []entryID, composes []Reference) []entryID {
 	return next
 }
 
-func (x *index) required(last []requirement, requires []Requirement) []requirement {
+func (x *index) internRequired(last []requirement, requires []Requirement) []requirement {
 	if len(requires) == 0 {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (x *index) required(last []requirement, requires []Requirement) []requireme
 		if ok {
 			x.again(q)
 		} else {
-			q = x.requirement(&requires[i])
+			q = x.internRequirement(&requires[i])
 			rest = after(last, q)
 		}
 		next[i], last = q, rest
@@ -67,12 +67,13 @@ func follow[N any](last []N, is func(N) bool) (one N, rest []N, ok bool) {
 	return one, last, false
 }
 
-// after returns what comes after the one in last or, if it isn't there, last.
+// after returns what comes after the one in last or, if it isn't near, last.
 func after[N comparable](last []N, one N) []N {
-	return last[slices.Index(last, one)+1:]
+	const near = 8 // or a record of which nothing stays would be searched for each of its references
+	return last[slices.Index(last[:min(near, len(last))], one)+1:]
 }
 
-// isRun reports whether run would return the same.
+// isRun reports whether internRun would return the same.
 func (x *index) isRun(r *run, composes []Reference, requires []Requirement) bool {
 	if len(r.composed) != len(composes) || len(r.required) != len(requires) {
 		return false
@@ -90,7 +91,7 @@ func (x *index) isRun(r *run, composes []Reference, requires []Requirement) bool
 	return true
 }
 
-func (x *index) requirement(r *Requirement) requirement {
+func (x *index) internRequirement(r *Requirement) requirement {
 	return requirement{
 		ask: ask{
 			step:    x.names.hold(r.Step),
@@ -98,7 +99,7 @@ func (x *index) requirement(r *Requirement) requirement {
 			subject: x.holdSubject(r.Subject),
 			from:    r.From,
 		},
-		entry: x.entry(&r.Reference),
+		entry: x.intern(&r.Reference),
 	}
 }
 
@@ -107,7 +108,7 @@ func (x *index) again(q requirement) {
 	x.names.again(q.step)
 	x.names.again(q.name)
 	if q.subject != 0 {
-		x.kinds.at(q.subject).uses++
+		x.kinds.again(q.subject)
 	}
 }
 
@@ -143,12 +144,8 @@ func (x *index) subject(a ask) schema.GroupVersionKind {
 }
 
 func (x *index) isRequirement(q requirement, r *Requirement) bool {
-	return x.isAsk(q.ask, r) && x.subject(q.ask) == r.Subject && x.is(q.entry, &r.Reference)
-}
-
-// isAsk reports whether the requirement has the step, source and name.
-func (x *index) isAsk(a ask, r *Requirement) bool {
-	return a.from == r.From && x.names.get(a.name) == r.Name && x.names.get(a.step) == r.Step
+	return q.from == r.From && x.names.get(q.name) == r.Name && x.names.get(q.step) == r.Step &&
+		x.subject(q.ask) == r.Subject && x.is(q.entry, &r.Reference)
 }
 
 // standing reports whether the last success or the run in progress recorded the
@@ -156,14 +153,17 @@ func (x *index) isAsk(a ask, r *Requirement) bool {
 // What only an earlier failed run recorded doesn't stand: it goes with the run in
 // progress.
 func (x *index) standing(rec *record, r *Requirement) bool {
+	asked, ok := x.findAsk(r)
+	if !ok {
+		return false
+	}
 	runs := rec.runs()
 	for i, run := range slices.Backward(runs[:]) {
 		for _, q := range slices.Backward(run.required) {
-			if !x.isAsk(q.ask, r) {
+			if !q.sameName(asked) {
 				continue
 			}
-			stays := i != failed
-			if stays && x.isRequirement(q, r) {
+			if i != failed && q.ask == asked && x.is(q.entry, &r.Reference) {
 				return true
 			}
 			if r.From.Seeded() {
@@ -172,6 +172,18 @@ func (x *index) standing(rec *record, r *Requirement) bool {
 		}
 	}
 	return false
+}
+
+// findAsk returns the ask of the requirement as numbers, if all of it is held.
+func (x *index) findAsk(r *Requirement) (ask, bool) {
+	a := ask{from: r.From}
+	var stepHeld, nameHeld bool
+	a.step, stepHeld = x.names.find(r.Step)
+	a.name, nameHeld = x.names.find(r.Name)
+	if !r.Subject.Empty() {
+		a.subject = x.kinds.find(r.Subject)
+	}
+	return a, stepHeld && nameHeld && (r.Subject.Empty() || a.subject != 0)
 }
 
 // seeds returns the latest requirement of each source and name that the step

@@ -6,8 +6,8 @@ package dependency
 import "slices"
 
 // A set holds numbers in order, in chunks of which each is in order and none is
-// empty: four bytes a number and little more, whether it holds two or a million,
-// and no change moves more than a chunk. The zero set is empty.
+// empty: little more than four bytes a number if they are many, and no change
+// moves more than a chunk. The zero set is empty.
 type set[N ~uint32] struct {
 	chunks [][]N
 }
@@ -70,8 +70,20 @@ func (s *set[N]) each(start N, visit func(N) bool) {
 	}
 }
 
-func (s *set[N]) empty() bool {
-	return len(s.chunks) == 0
+func (s *set[N]) len() int {
+	n := 0
+	for _, chunk := range s.chunks {
+		n += len(chunk)
+	}
+	return n
+}
+
+// only returns the number if there is just one.
+func (s *set[N]) only() (N, bool) {
+	if len(s.chunks) == 1 && len(s.chunks[0]) == 1 {
+		return s.chunks[0][0], true
+	}
+	return 0, false
 }
 
 // chunkOf returns where a number belongs: the last chunk that does not begin

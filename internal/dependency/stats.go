@@ -42,7 +42,7 @@ type KindStats struct {
 }
 
 // Stats returns the present counts. Its cost grows with the number of kinds, not
-// with that of references or XRs, and it holds the lock only to copy them.
+// with that of references or XRs, and it holds readers' lock only to copy them.
 func (t *Tracker) Stats() Stats {
 	kinds := make([]KindStats, 0, t.countKinds())
 
@@ -75,7 +75,7 @@ type counts struct {
 
 func (c *counts) add(key entryKey, as role, n int) {
 	c.byRole[as] += n
-	if key.what.byName() {
+	if key.term.byName() {
 		c.byName += n
 		return
 	}

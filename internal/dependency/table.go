@@ -17,9 +17,9 @@ import "math/bits"
 // three times the memory.
 type table[T any] struct {
 	rows    pages[T]
-	links   pages[uint32] // by row: the next one of its bucket, or the next one to give away
+	links   pages[uint32] // by row: the next one of its bucket, or the next free one
 	buckets pages[uint32] // the first row of each
-	given   uint32        // the first of the rows to give away again
+	free    uint32        // the first of the rows that were removed
 	held    int
 
 	// hash of what a row says. Rows that say the same have the same.
@@ -53,12 +53,12 @@ func (t *table[T]) find(hash uint64, is func(*T) bool) uint32 {
 
 // add puts a row in that find does not find.
 func (t *table[T]) add(value T) uint32 {
-	n := t.given
+	n := t.free
 	if n == 0 {
 		n = t.rows.grow()
 		t.links.grow()
 	} else {
-		t.given = *t.links.at(n)
+		t.free = *t.links.at(n)
 	}
 	*t.rows.at(n) = value
 	t.chain(n)
@@ -73,14 +73,17 @@ func (t *table[T]) remove(n uint32) {
 	row := t.rows.at(n)
 	link := t.buckets.at(t.bucket(t.hash(row)))
 	for *link != n {
+		if *link == 0 {
+			panic("dependency: a row was removed that the table doesn't have")
+		}
 		link = t.links.at(*link)
 	}
 	*link = *t.links.at(n)
 
 	var none T
 	*row = none
-	*t.links.at(n) = t.given
-	t.given = n
+	*t.links.at(n) = t.free
+	t.free = n
 	if t.held--; t.buckets.len > 1 && t.held < int(t.buckets.len) {
 		t.join()
 	}

@@ -70,6 +70,9 @@ func (t *texts) release(id textID) {
 		return
 	}
 	uses := t.uses.at(uint32(id))
+	if *uses == 0 {
+		panic("dependency: a text was released that nothing refers to")
+	}
 	if *uses--; *uses == 0 {
 		t.bytes -= allocated(len(t.get(id)))
 		t.table.remove(uint32(id))

@@ -48,7 +48,7 @@ func (t *Tracker) Require(xr XR, r Requirement) {
 	defer t.mu.Unlock()
 
 	id := t.recordLocked(xr)
-	q := t.index.requirement(&r)
+	q := t.index.internRequirement(&r)
 	if u := useOf(q.entry, required); !t.records.at(id).has(u) {
 		t.index.link(id, u)
 	}
@@ -85,7 +85,7 @@ func (t *Tracker) Depend(xr XR, ref Reference) {
 	defer t.mu.Unlock()
 
 	id := t.recordLocked(xr)
-	e := t.index.entry(&ref)
+	e := t.index.intern(&ref)
 	if u := useOf(e, composed); !t.records.at(id).has(u) {
 		t.index.link(id, u)
 	}
@@ -132,7 +132,7 @@ func (t *Tracker) Track(xr XR, composes []Reference, requires []Requirement) {
 
 	id := t.recordLocked(xr)
 	last := t.records.at(id).runs()
-	next := t.index.run(&last[succeeded], composes, requires)
+	next := t.index.internRun(&last[succeeded], composes, requires)
 	t.changeLocked(id, func(rec *record) { rec.succeeded, rec.unsettled = next, nil })
 	t.index.releaseAsks(last[:]...)
 }
@@ -254,7 +254,13 @@ func (t *Tracker) changeLocked(id recordID, how func(*record)) {
 	t.records.change(id, how)
 	t.after = rec.appendUses(t.after[:0])
 	t.index.relink(id, t.before, t.after)
+	if cap(t.before)+cap(t.after) > manyUses {
+		t.before, t.after, t.index.scratch = nil, nil, nil
+	}
 }
+
+// manyUses are worth giving the memory back that a change of them took.
+const manyUses = 4096
 
 func (t *Tracker) resetLocked() {
 	t.records = newRecords()
