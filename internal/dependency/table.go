@@ -13,8 +13,8 @@ import "math/bits"
 // Rows that share a bucket are chained. There are one to two of them on average:
 // a bucket is split when there would be more, and joined to another when there
 // would be fewer, one bucket at a time (linear hashing). So adding and removing
-// cost the same however many rows there are, which Go's maps promise as well, at
-// three times the memory.
+// cost the same however many rows there are. So it does with Go's maps, which would
+// hold what the rows say once more.
 type table[T any] struct {
 	rows    pages[T]
 	links   pages[uint32] // by row: the next one of its bucket, or the next free one

@@ -229,8 +229,8 @@ func (t *Tracker) GVKs() []schema.GroupVersionKind {
 }
 
 // lock for a change. Searches that are under way go first, and whatever else wants
-// to run: a search takes a microsecond, but one that has to wait is parked, and
-// comes back a hundred times later.
+// to run: a search is soon over, but one that has to wait is parked, and comes back
+// much later. BenchmarkContention measures it.
 func (t *Tracker) lock() {
 	if t.mu.TryLock() {
 		return
