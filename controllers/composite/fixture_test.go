@@ -191,7 +191,7 @@ func (w *world) Run(ctx context.Context, step function.Step) (*function.Answer, 
 	if w.runErr != nil {
 		return nil, w.runErr
 	}
-	return &function.Answer{Response: w.respond(step.Request), Requirements: []dependency.Requirement{clusters}, TTL: w.ttl}, nil
+	return &function.Answer{Response: w.respond(step.Request), Requirements: []dependency.Requirement{clusters}, Expires: w.expires()}, nil
 }
 
 // Eventf implements events.EventRecorder. Like the real one, it takes an event that
@@ -299,4 +299,12 @@ func toStruct(o object) *structpb.Struct {
 		panic(err)
 	}
 	return s
+}
+
+// expires is when the function's answer does.
+func (w *world) expires() time.Time {
+	if w.ttl == 0 {
+		return time.Time{}
+	}
+	return w.clock.Now().Add(w.ttl)
 }

@@ -35,9 +35,10 @@ func (p *pass) requeue() (reconcile.Result, error) {
 	case p.outdated:
 		return reconcile.Result{RequeueAfter: catchUp}, nil
 	}
-	resync := untilResync(p.config.Clock.Now(), p.xr.GetUID(), p.config.SyncInterval)
+	now := p.config.Clock.Now()
+	resync := untilResync(now, p.xr.GetUID(), p.config.SyncInterval)
 	poll, _ := p.xr.PollInterval()
-	wait := soonest(atLeast(shortest, p.out.TTL), atLeast(shortest, poll), resync)
+	wait := soonest(until(p.out.Expires, now), atLeast(shortest, poll), resync)
 	if wait == resync {
 		return reconcile.Result{RequeueAfter: wait, Priority: ptr.To(handler.LowPriority)}, nil
 	}
@@ -54,6 +55,15 @@ func (p *pass) unlessOutdated(err error) error {
 	}
 	p.outdated = true
 	return nil
+}
+
+// until returns the time left until an answer expires, and a moment if that is over
+// already, or zero if it never does.
+func until(expires, now time.Time) time.Duration {
+	if expires.IsZero() {
+		return 0
+	}
+	return max(shortest, expires.Sub(now))
 }
 
 // atLeast returns the duration or, if that is positive and shorter, the floor.

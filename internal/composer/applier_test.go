@@ -440,4 +440,4 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-func answerWith(ttl time.Duration) *function.Answer { return &function.Answer{TTL: ttl} }
+func answerUntil(expires time.Time) *function.Answer { return &function.Answer{Expires: expires} }

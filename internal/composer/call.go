@@ -71,16 +71,16 @@ func (r *run) callStep(ctx context.Context, step v1.PipelineStep, req *fnv1.RunF
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	r.out.Required = append(r.out.Required, answer.Requirements...)
-	r.takeTTL(answer)
+	r.takeExpiry(answer)
 	if err := r.takeResults(step.Step, answer.Response); err != nil {
 		return nil, err
 	}
 	return answer.Response, nil
 }
 
-func (r *run) takeTTL(answer *function.Answer) {
-	if answer.TTL > 0 && (r.out.TTL == 0 || answer.TTL < r.out.TTL) {
-		r.out.TTL = answer.TTL
+func (r *run) takeExpiry(answer *function.Answer) {
+	if e := answer.Expires; !e.IsZero() && (r.out.Expires.IsZero() || e.Before(r.out.Expires)) {
+		r.out.Expires = e
 	}
 }
 

@@ -542,13 +542,14 @@ func TestComposeWithoutAWatch(t *testing.T) {
 	}
 }
 
-func TestComposeTTL(t *testing.T) {
+func TestComposeExpiresWithTheFirstOfItsAnswers(t *testing.T) {
 	r := &run{}
-	for _, ttl := range []time.Duration{0, time.Hour, time.Minute, 0, 2 * time.Hour} {
-		r.takeTTL(answerWith(ttl))
+	now := time.Now()
+	for _, expires := range []time.Time{{}, now.Add(time.Hour), now.Add(time.Minute), {}, now.Add(2 * time.Minute)} {
+		r.takeExpiry(answerUntil(expires))
 	}
-	if r.out.TTL != time.Minute {
-		t.Errorf("TTL %s", r.out.TTL)
+	if want := now.Add(time.Minute); !r.out.Expires.Equal(want) {
+		t.Errorf("it expires at %s, want %s", r.out.Expires, want)
 	}
 }
 

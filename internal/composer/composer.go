@@ -95,8 +95,8 @@ type Output struct {
 	// XR refers to.
 	Wrote bool
 
-	// TTL is the shortest of the steps' TTLs that aren't zero; zero if there is none.
-	TTL time.Duration
+	// Expires is when the first of the steps' answers does that does; zero if none does.
+	Expires time.Time
 
 	// Composed and Required are the XR's record if the run succeeded.
 	Composed []dependency.Reference

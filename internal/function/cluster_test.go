@@ -133,8 +133,16 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 // newRunner runs functions by the caller.
 func newRunner(t *testing.T, caller Caller) *Runner {
 	t.Helper()
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	responses, err := NewResponses(ResponsesConfig{Bytes: DefaultResponsesBytes, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(responses.Close)
 	r, err := NewRunner(RunnerConfig{
 		Caller:     caller,
+		Responses:  responses,
+		Clock:      clock,
 		Schemas:    newSchemas(t, openapitest.NewEmbeddedFileClient()),
 		DefaultTTL: defaultTTL,
 		Functions:  newInstalled(),

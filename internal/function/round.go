@@ -49,6 +49,8 @@ type round struct {
 
 	trust trust
 
+	partial bool // a seed could not be read, and is left out
+
 	context *structpb.Struct // of the answer of the round before
 }
 
@@ -81,6 +83,7 @@ func firstRound(ctx context.Context, step Step, reads *reads) (*round, error) {
 		if hopeful(ctx, seed.err) {
 			return nil, seed.err
 		}
+		first.partial = true
 	}
 	return first, nil
 }

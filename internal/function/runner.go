@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
@@ -24,11 +25,16 @@ type RunnerConfig struct {
 	Caller  Caller
 	Schemas *Schemas
 
+	// Responses keeps what functions answer for as long as it is good.
+	Responses *Responses
+
 	// DefaultTTL replaces that of a response which states none.
 	DefaultTTL time.Duration
 
-	// Functions reads Functions, for each step that runs.
+	// Functions reads Functions and FunctionRevisions, for each step that runs.
 	Functions client.Reader
+
+	Clock clock.PassiveClock
 }
 
 // A Runner runs steps of pipelines. It is safe for concurrent use.
@@ -64,11 +70,11 @@ type Answer struct {
 	// own request is among them as dependency.Shown.
 	Requirements []dependency.Requirement
 
-	// TTL is for how long the response is good; zero if it must not be reused.
-	TTL time.Duration
+	// Expires is until when the response is good; zero if it must not be reused.
+	Expires time.Time
 
-	// Calls of the function that this took.
-	Calls int
+	// Rounds that this took, those whose answers were kept included.
+	Rounds int
 }
 
 // NewRunner returns a Runner, or an error that names what the config lacks.
@@ -80,6 +86,10 @@ func NewRunner(config RunnerConfig) (*Runner, error) {
 		return nil, errors.New("cannot run functions without schemas")
 	case config.Functions == nil:
 		return nil, errors.New("cannot run functions without a reader for Functions")
+	case config.Responses == nil:
+		return nil, errors.New("cannot run functions without responses to keep")
+	case config.Clock == nil:
+		return nil, errors.New("cannot run functions without a clock")
 	case config.DefaultTTL <= 0:
 		return nil, errors.New("cannot run functions without a default TTL of responses")
 	}
@@ -99,6 +109,10 @@ func (r *Runner) Run(ctx context.Context, step Step) (*Answer, error) {
 }
 
 func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
+	fn, err := r.describe(ctx, step.Function)
+	if err != nil {
+		return nil, err
+	}
 	reads := newReads(step, r.config.Schemas)
 	now, err := firstRound(ctx, step, reads)
 	if err != nil {
@@ -106,58 +120,84 @@ func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
 	}
 
 	var shown []dependency.Requirement
-	for calls := 1; ; calls++ {
+	for rounds := 1; ; rounds++ {
 		if now.trust == firm {
 			shown = append(shown, requirementsOf(now.asked)...)
 		}
-		resp, err := r.call(ctx, step, now)
+		resp, err := r.respond(ctx, step, fn, now)
 		if err != nil {
 			return nil, err
 		}
 		asked, invalid := decodeRequirements(step.Name, resp.GetRequirements())
 		if invalid == nil && now.settledBy(asked) {
-			return r.answer(ctx, step, resp, withShown(now.requirements(), shown), calls)
+			r.keep(fn, now, resp)
+			return r.answer(step, resp, withShown(now.requirements(), shown), rounds), nil
 		}
 
 		// Whatever comes of this answer, what it asks for is recorded.
 		items := reads.take(ctx, asked)
 		unread := firstError(items)
 		switch {
-		case isFatal(resp):
-			return r.answer(ctx, step, resp, withShown(merge(now.requirements(), requirementsOf(items)), shown), calls)
+		case isFatal(resp.RunFunctionResponse):
+			return r.answer(step, resp, withShown(merge(now.requirements(), requirementsOf(items)), shown), rounds), nil
 		case invalid != nil:
 			return nil, fmt.Errorf("function %q: %w", step.Function, invalid)
 		case unread != nil && !now.misled(asked):
 			return nil, unread
-		case calls == MaxCalls:
-			return nil, fmt.Errorf("function %q does not settle on what it requires: in call %d of %d %s", step.Function, calls, MaxCalls, now.difference(asked))
+		case rounds == MaxCalls:
+			return nil, fmt.Errorf("function %q does not settle on what it requires: in call %d of %d %s", step.Function, rounds, MaxCalls, now.difference(asked))
 		}
-		now = now.next(resp, items)
+		now = now.next(resp.RunFunctionResponse, items)
 	}
 }
 
-func (r *Runner) call(ctx context.Context, step Step, now *round) (*fnv1.RunFunctionResponse, error) {
+// A response is a valid answer to a round.
+type response struct {
+	*fnv1.RunFunctionResponse
+
+	key     request
+	expires time.Time
+	kept    bool
+}
+
+// respond answers a round with what is kept or, if nothing is, with a call.
+func (r *Runner) respond(ctx context.Context, step Step, fn installation, now *round) (response, error) {
 	req, err := now.request(step.Request)
 	if err != nil {
-		return nil, err
+		return response{}, err
+	}
+	key := request{function: step.Function, version: fn.version, tag: req.GetMeta().GetTag()}
+	if fn.keeps {
+		if resp, expires := r.config.Responses.take(key); resp != nil {
+			return response{RunFunctionResponse: resp, key: key, expires: expires, kept: true}, nil
+		}
 	}
 	resp, err := r.config.Caller.Call(ctx, step.Function, req)
 	if err != nil {
-		return nil, err
+		return response{}, err
 	}
 	if err := validate(req, resp); err != nil {
-		return nil, fmt.Errorf("response of function %q: %w", step.Function, err)
+		return response{}, fmt.Errorf("response of function %q: %w", step.Function, err)
 	}
-	return resp, nil
+	out := response{RunFunctionResponse: resp, key: key}
+	if ttl := r.ttl(fn, resp); ttl > 0 {
+		out.expires = r.config.Clock.Now().Add(ttl)
+	}
+	return out, nil
 }
 
-func (r *Runner) answer(ctx context.Context, step Step, resp *fnv1.RunFunctionResponse, requirements []dependency.Requirement, calls int) (*Answer, error) {
-	ttl, err := r.ttl(ctx, step.Function, resp)
-	if err != nil {
-		return nil, err
+// keep an answer that settled a round, if the next run can be shown the same: one
+// in view of seeds that could not be read is not.
+func (r *Runner) keep(fn installation, now *round, resp response) {
+	if !fn.keeps || resp.kept || resp.expires.IsZero() || now.partial || isFatal(resp.RunFunctionResponse) {
+		return
 	}
-	rounds.WithLabelValues(step.Function).Observe(float64(calls))
-	return &Answer{Response: resp, Requirements: requirements, TTL: ttl, Calls: calls}, nil
+	r.config.Responses.put(resp.key, resp.RunFunctionResponse, resp.expires)
+}
+
+func (r *Runner) answer(step Step, resp response, requirements []dependency.Requirement, n int) *Answer {
+	rounds.WithLabelValues(step.Function).Observe(float64(n))
+	return &Answer{Response: resp.RunFunctionResponse, Requirements: requirements, Expires: resp.expires, Rounds: n}
 }
 
 func isFatal(resp *fnv1.RunFunctionResponse) bool {

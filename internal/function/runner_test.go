@@ -79,8 +79,8 @@ func TestRunCallsOnceWhenSeeded(t *testing.T) {
 			if requirements == nil {
 				rounds = 1
 			}
-			if first.Calls != rounds || s.calls.Load() != int64(rounds) {
-				t.Errorf("the first run took %d calls, of which the server saw %d; want %d", first.Calls, s.calls.Load(), rounds)
+			if first.Rounds != rounds || s.calls.Load() != int64(rounds) {
+				t.Errorf("the first run took %d calls, of which the server saw %d; want %d", first.Rounds, s.calls.Load(), rounds)
 			}
 			in.tracker.Track(testXR, nil, first.Requirements)
 			unseeded := last
@@ -89,8 +89,8 @@ func TestRunCallsOnceWhenSeeded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if second.Calls != 1 || s.calls.Load() != int64(rounds)+1 {
-				t.Errorf("the second run took %d calls, the server saw %d in all; want 1 and %d", second.Calls, s.calls.Load(), rounds+1)
+			if second.Rounds != 1 || s.calls.Load() != int64(rounds)+1 {
+				t.Errorf("the second run took %d calls, the server saw %d in all; want 1 and %d", second.Rounds, s.calls.Load(), rounds+1)
 			}
 			if diff := cmp.Diff(unseeded, last, protocmp.Transform()); diff != "" {
 				t.Errorf("the seeded request differs from the one that settled the first run:\n%s", diff)
@@ -358,8 +358,8 @@ func TestRunRounds(t *testing.T) {
 			if diff := cmp.Diff(tc.want, saw); diff != "" {
 				t.Errorf("%s\nrequests: -want +got:\n%s", tc.reason, diff)
 			}
-			if got.Calls != len(tc.want) {
-				t.Errorf("%s\ngot %d calls, want %d", tc.reason, got.Calls, len(tc.want))
+			if got.Rounds != len(tc.want) {
+				t.Errorf("%s\ngot %d calls, want %d", tc.reason, got.Rounds, len(tc.want))
 			}
 			var required []string
 			for _, r := range got.Requirements {
@@ -390,8 +390,8 @@ func TestRunSettlesOnHotObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Calls != 3 || in.reads != 1 {
-		t.Errorf("got %d calls and %d reads, want 3 and 1", got.Calls, in.reads)
+	if got.Rounds != 3 || in.reads != 1 {
+		t.Errorf("got %d calls and %d reads, want 3 and 1", got.Rounds, in.reads)
 	}
 	last := fn.requests[2].GetRequiredResources()
 	if diff := cmp.Diff(last["a"], last["again"], protocmp.Transform()); diff != "" {
@@ -493,8 +493,8 @@ func TestRunStopsAtFatal(t *testing.T) {
 	if diff := cmp.Diff([]dependency.Requirement{want}, got.Requirements); diff != "" {
 		t.Errorf("requirements: -want +got:\n%s", diff)
 	}
-	if got.Calls != 1 || len(got.Response.GetResults()) != 1 {
-		t.Errorf("got %d calls and %d results, want 1 of each", got.Calls, len(got.Response.GetResults()))
+	if got.Rounds != 1 || len(got.Response.GetResults()) != 1 {
+		t.Errorf("got %d calls and %d results, want 1 of each", got.Rounds, len(got.Response.GetResults()))
 	}
 	in.tracker.Fail(testXR)
 	wakes(t, in, configMap("ns", "a", nil))
@@ -654,8 +654,8 @@ func TestRunOfMonotoneFunctions(t *testing.T) {
 					rt.Fatal(err)
 				}
 				in.tracker.Track(testXR, nil, got.Requirements)
-				if run > 0 && got.Calls != 1 {
-					rt.Errorf("a seeded run took %d calls, want 1", got.Calls)
+				if run > 0 && got.Rounds != 1 {
+					rt.Errorf("a seeded run took %d calls, want 1", got.Rounds)
 				}
 				asked := slices.Sorted(maps.Keys(got.Response.GetRequirements().GetResources()))
 				saw := slices.Sorted(maps.Keys(fn.requests[len(fn.requests)-1].GetRequiredResources()))
@@ -789,8 +789,12 @@ func TestRunTTL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.TTL != tc.want {
-				t.Errorf("%s\ngot %s, want %s", tc.reason, got.TTL, tc.want)
+			var ttl time.Duration
+			if !got.Expires.IsZero() {
+				ttl = got.Expires.Sub(runner.config.Clock.Now())
+			}
+			if ttl != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, ttl, tc.want)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func (c *Connections) find(ctx context.Context, function string) (target, error)
 		return target{endpoint: development, plain: true}, nil
 	}
 
-	active, err := c.activeRevision(ctx, function)
+	active, err := activeRevision(ctx, c.config.Reader, function)
 	switch {
 	case err != nil:
 		return target{}, err
@@ -53,9 +53,9 @@ func (c *Connections) find(ctx context.Context, function string) (target, error)
 
 // activeRevision of the function; nil if there is none. While one revision
 // takes over from another both can be active for a moment: the newer one counts.
-func (c *Connections) activeRevision(ctx context.Context, function string) (*pkgv1.FunctionRevision, error) {
+func activeRevision(ctx context.Context, reader client.Reader, function string) (*pkgv1.FunctionRevision, error) {
 	list := &pkgv1.FunctionRevisionList{}
-	if err := c.config.Reader.List(ctx, list, client.MatchingLabels{pkgv1.LabelParentPackage: function}); err != nil {
+	if err := reader.List(ctx, list, client.MatchingLabels{pkgv1.LabelParentPackage: function}); err != nil {
 		return nil, fmt.Errorf("cannot list its FunctionRevisions: %w", err)
 	}
 	var active *pkgv1.FunctionRevision

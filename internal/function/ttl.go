@@ -19,25 +19,47 @@ import (
 // something. It suits engines that poll, so it is read as no opinion.
 const sdkTTL = time.Minute
 
-// ttl is for how long the response is good.
-func (r *Runner) ttl(ctx context.Context, function string, resp *fnv1.RunFunctionResponse) (time.Duration, error) {
-	stated := resp.GetMeta().GetTtl()
-	if stated == nil {
-		return r.config.DefaultTTL, nil
-	}
-	ttl := max(stated.AsDuration(), 0)
-	if ttl != sdkTTL || r.config.DefaultTTL == sdkTTL {
-		return ttl, nil
-	}
+// An installation is what the operator's users say of a function.
+type installation struct {
+	version    string // of what answers: another may answer otherwise
+	keeps      bool   // says that its answers may be kept
+	asReturned bool   // says that a TTL of sdkTTL was chosen
+}
 
+// describe the function. One that is not installed is for its caller to complain
+// about.
+func (r *Runner) describe(ctx context.Context, function string) (installation, error) {
 	fn := &pkgv1.Function{}
 	err := r.config.Functions.Get(ctx, types.NamespacedName{Name: function}, fn)
-	switch {
-	case err != nil && !apierrors.IsNotFound(err):
-		return 0, fmt.Errorf("cannot get Function %q: %w", function, err)
-	case fn.Annotations[pkgv1.AnnotationResponseTTL] == pkgv1.ResponseTTLAsReturned:
-		return ttl, nil
-	default:
-		return r.config.DefaultTTL, nil
+	if apierrors.IsNotFound(err) {
+		return installation{}, nil
 	}
+	if err != nil {
+		return installation{}, fmt.Errorf("cannot get Function %q: %w", function, err)
+	}
+	out := installation{asReturned: fn.Annotations[pkgv1.AnnotationResponseTTL] == pkgv1.ResponseTTLAsReturned}
+	// Whoever develops a function wants to see what it says now.
+	if developmentTarget(fn) != "" || fn.Annotations[pkgv1.AnnotationFunctionCache] == pkgv1.FunctionCacheOff {
+		return out, nil
+	}
+	active, err := activeRevision(ctx, r.config.Functions, function)
+	if err != nil || active == nil {
+		return out, err
+	}
+	out.version = string(active.UID) + " " + active.Spec.Image
+	out.keeps = true
+	return out, nil
+}
+
+// ttl is for how long the response is good.
+func (r *Runner) ttl(fn installation, resp *fnv1.RunFunctionResponse) time.Duration {
+	stated := resp.GetMeta().GetTtl()
+	if stated == nil {
+		return r.config.DefaultTTL
+	}
+	ttl := max(stated.AsDuration(), 0)
+	if ttl == sdkTTL && !fn.asReturned {
+		return r.config.DefaultTTL
+	}
+	return ttl
 }

@@ -20,6 +20,8 @@ const (
 	AnnotationRuntimeDevelopmentTarget = "render.crossplane.io/runtime-development-target"
 	// AnnotationResponseTTL says how the TTLs of the function's responses are read.
 	AnnotationResponseTTL = "crosswatch.io/response-ttl"
+	// AnnotationFunctionCache says whether the function's responses are kept until their TTL ends.
+	AnnotationFunctionCache = "crosswatch.io/function-cache"
 )
 
 // Values of annotations.
@@ -28,6 +30,8 @@ const (
 	RuntimeDevelopment = "Development"
 	// ResponseTTLAsReturned honours the function SDKs' default TTL, instead of reading it as no opinion.
 	ResponseTTLAsReturned = "AsReturned"
+	// FunctionCacheOff calls the function in each run.
+	FunctionCacheOff = "off"
 )
 
 // CapabilityComposition is that of a function that can be a step of a Composition's pipeline.

@@ -85,8 +85,14 @@ func newRunner(mgr ctrl.Manager, o Options, c clients, caller function.Caller) (
 	if err != nil {
 		return nil, err
 	}
+	responses, err := function.NewResponses(function.ResponsesConfig{Bytes: o.FunctionCacheBytes, Clock: clock.RealClock{}})
+	if err != nil {
+		return nil, err
+	}
 	return function.NewRunner(function.RunnerConfig{
 		Caller:     caller,
+		Responses:  responses,
+		Clock:      clock.RealClock{},
 		Schemas:    schemas,
 		DefaultTTL: o.DefaultResponseTTL,
 		Functions:  mgr.GetClient(),

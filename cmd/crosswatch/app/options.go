@@ -6,6 +6,8 @@ package app
 import (
 	"flag"
 	"time"
+
+	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
 // Options are what the operator can be told. NewOptions has the defaults.
@@ -36,6 +38,8 @@ type Options struct {
 	StatusInterval time.Duration
 	// DefaultResponseTTL replaces the TTL of function responses that state none, or the function SDKs' default of 60 s.
 	DefaultResponseTTL time.Duration
+	// FunctionCacheBytes is how much memory function responses may take that are kept until their TTL ends; 0 keeps none.
+	FunctionCacheBytes uint64
 	// MaxConcurrentReconciles is how many XRs of one kind are reconciled at once.
 	MaxConcurrentReconciles int
 	// AllowDevelopmentFunctions permits plain-text calls of the servers that Functions' development annotations name.
@@ -74,6 +78,7 @@ func NewOptions() Options {
 		SweepInterval:            time.Minute,
 		StatusInterval:           30 * time.Second,
 		DefaultResponseTTL:       4 * time.Hour,
+		FunctionCacheBytes:       function.DefaultResponsesBytes,
 		MaxConcurrentReconciles:  32,
 		LogLevel:                 LogLevelInfo,
 		LogFormat:                LogFormatJSON,
@@ -105,6 +110,8 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 		"publish a DependencyWatchStatus at most this often, if something changed")
 	fs.DurationVar(&o.DefaultResponseTTL, "default-response-ttl", o.DefaultResponseTTL,
 		"TTL of function responses that state none, or exactly 60s, which is the function SDKs' default; 60s takes all as they are")
+	fs.Uint64Var(&o.FunctionCacheBytes, "function-cache-bytes", o.FunctionCacheBytes,
+		"memory for function responses that are kept until their TTL ends; 0 keeps none")
 	fs.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", o.MaxConcurrentReconciles,
 		"how many XRs of one kind are reconciled at once")
 	fs.BoolVar(&o.AllowDevelopmentFunctions, "allow-development-functions", o.AllowDevelopmentFunctions,

@@ -1,0 +1,245 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+
+	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+)
+
+// A keeper runs a function whose answers may be kept, at a time of the test's own.
+type keeper struct {
+	*Runner
+
+	clock *clocktesting.FakePassiveClock
+	fn    *script
+	known *installed
+}
+
+func newKeeper(t *testing.T, answer body) *keeper {
+	t.Helper()
+	k := &keeper{
+		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)),
+		fn:    &script{body: answer},
+		known: newInstalled(),
+	}
+	k.known.revise("f", 1, "dns:///f.ns:9443")
+	k.Runner = newRunner(t, k.fn)
+	responses, err := NewResponses(ResponsesConfig{Bytes: DefaultResponsesBytes, Clock: k.clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(responses.Close)
+	k.config.Responses, k.config.Clock, k.config.Functions = responses, k.clock, k.known
+	return k
+}
+
+func (k *keeper) pass(d time.Duration) { k.clock.SetTime(k.clock.Now().Add(d)) }
+
+func (k *keeper) run(t *testing.T, in *cluster) *Answer {
+	t.Helper()
+	answer, err := k.Run(t.Context(), step(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func (k *keeper) calls() int { return len(k.fn.requests) }
+
+// says answers with a TTL, and what else the requirements say.
+func says(ttl time.Duration, r *fnv1.Requirements) body {
+	return func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		return &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Ttl: durationpb.New(ttl)}, Requirements: r}, nil
+	}
+}
+
+// C1: an answer that still asks for something is not kept, so the function sees
+// what it asked for in the first run and in each later one.
+func TestC1AnUnsatisfiedAnswerIsNotKept(t *testing.T) {
+	want := resources(map[string]*fnv1.ResourceSelector{"it": byName("ns", "a")})
+	k := newKeeper(t, func(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		found := len(req.GetRequiredResources()["it"].GetItems())
+		return &fnv1.RunFunctionResponse{
+			Meta:         &fnv1.ResponseMeta{Ttl: durationpb.New(time.Hour)},
+			Requirements: want,
+			Context:      &structpb.Struct{Fields: map[string]*structpb.Value{"found": structpb.NewNumberValue(float64(found))}},
+		}, nil
+	})
+	in := newCluster(configMap("ns", "a", nil))
+	found := func(a *Answer) float64 { return a.Response.GetContext().GetFields()["found"].GetNumberValue() }
+
+	for run := range 3 {
+		// A record that was lost has the function asked without seeds again.
+		if a := k.run(t, in); found(a) != 1 {
+			t.Errorf("in run %d the answer rests on %v objects, want 1", run, found(a))
+		}
+	}
+}
+
+// C3: a function is called once in each TTL, at its very end, and never later.
+func TestC3AFunctionIsCalledOnceInEachTTL(t *testing.T) {
+	for _, ttl := range []time.Duration{time.Second, 61 * time.Second, 90 * time.Minute} {
+		t.Run(ttl.String(), func(t *testing.T) {
+			const ttls = 10
+			k := newKeeper(t, says(ttl, nil))
+			in := newCluster()
+			begin := k.clock.Now()
+			for k.clock.Now().Before(begin.Add(ttls * ttl)) {
+				answer := k.run(t, in)
+				left := answer.Expires.Sub(k.clock.Now())
+				if left <= 0 || left > ttl {
+					t.Fatalf("%s after the beginning an answer was good for another %s", k.clock.Now().Sub(begin), left)
+				}
+				// An event comes in the meantime; else the next run is at the deadline.
+				k.pass(left / 2)
+				k.run(t, in)
+				k.pass(answer.Expires.Sub(k.clock.Now()))
+			}
+			if k.calls() != ttls {
+				t.Errorf("%d calls in %d TTLs, want one in each", k.calls(), ttls)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotKept(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		answer body
+		change func(*keeper)
+		fails  bool
+	}{
+		"ZeroTTL": {
+			reason: "the function wants to be asked each time",
+			answer: says(0, nil),
+		},
+		"Fatal": {
+			reason: "a function that gives up is asked again",
+			answer: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_FATAL}}}, nil
+			},
+		},
+		"Error": {
+			reason: "there is no answer to keep",
+			answer: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				return nil, errors.New("no")
+			},
+			fails: true,
+		},
+		"CacheOff": {
+			reason: "the Function says so",
+			answer: says(time.Hour, nil),
+			change: func(k *keeper) {
+				k.known.functions["f"].Annotations = map[string]string{pkgv1.AnnotationFunctionCache: pkgv1.FunctionCacheOff}
+			},
+		},
+		"Development": {
+			reason: "whoever develops a function wants to see what it says now",
+			answer: says(time.Hour, nil),
+			change: func(k *keeper) { k.known.development("f", "localhost:1") },
+		},
+		"OtherRevision": {
+			reason: "another revision may answer otherwise",
+			answer: says(time.Hour, nil),
+			change: func(k *keeper) {
+				k.fn.body = func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+					n := int64(len(k.fn.requests) + 1)
+					k.known.revise("f", n, "dns:///f.ns:9443")
+					k.known.revisions[fmt.Sprintf("f-%d", n)].Spec.Image = strconv.FormatInt(n, 10)
+					return says(time.Hour, nil)(ctx, req)
+				}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t, tc.answer)
+			if tc.change != nil {
+				tc.change(k)
+			}
+			for range 3 {
+				if _, err := k.Run(t.Context(), step(newCluster())); (err != nil) != tc.fails {
+					t.Fatalf("error %v", err)
+				}
+			}
+			if k.calls() != 3 {
+				t.Errorf("%s, but 3 runs made %d calls", tc.reason, k.calls())
+			}
+		})
+	}
+}
+
+// The answer of a pure function is the same with and without what is kept, and
+// that of any function is no older than its TTL.
+func TestWhatIsKeptIsWhatTheFunctionWouldSay(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		called := map[float64]time.Time{}
+		var k *keeper
+		k = newKeeper(t, func(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+			in := req.GetInput().GetFields()["n"].GetNumberValue()
+			call := float64(len(called))
+			called[call] = k.clock.Now()
+			return &fnv1.RunFunctionResponse{
+				Meta: &fnv1.ResponseMeta{Ttl: durationpb.New(time.Duration(in) * time.Second)},
+				Context: &structpb.Struct{Fields: map[string]*structpb.Value{
+					"square": structpb.NewNumberValue(in * in),
+					"call":   structpb.NewNumberValue(call),
+				}},
+			}, nil
+		})
+		rt.Repeat(map[string]func(*rapid.T){
+			"Pass": func(rt *rapid.T) {
+				k.pass(time.Duration(rapid.IntRange(1, 5000).Draw(rt, "ms")) * time.Millisecond)
+			},
+			"Run": func(rt *rapid.T) {
+				n := float64(rapid.IntRange(0, 5).Draw(rt, "n"))
+				s := step(newCluster())
+				s.Request = &fnv1.RunFunctionRequest{Input: &structpb.Struct{Fields: map[string]*structpb.Value{"n": structpb.NewNumberValue(n)}}}
+				answer, err := k.Run(t.Context(), s)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				said := answer.Response.GetContext().GetFields()
+				if got := said["square"].GetNumberValue(); math.Abs(got-n*n) > 0 {
+					rt.Fatalf("the answer to %v is %v", n, got)
+				}
+				if age := k.clock.Now().Sub(called[said["call"].GetNumberValue()]); age > 0 && age >= time.Duration(n)*time.Second {
+					rt.Fatalf("an answer with a TTL of %v s was given %s after its call", n, age)
+				}
+			},
+		})
+	})
+}
+
+func TestResponsesAreBoundedInBytes(t *testing.T) {
+	const bytes = 1 << 20
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r, err := NewResponses(ResponsesConfig{Bytes: bytes, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	resp := &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: string(make([]byte, 10_000))}}
+	for i := range 1000 {
+		r.put(request{function: "f", tag: strconv.Itoa(i)}, resp, clock.Now().Add(time.Hour))
+	}
+	r.kept.CleanUp()
+	if kept := r.kept.WeightedSize(); kept > bytes || kept < bytes/2 {
+		t.Errorf("%d bytes are kept, want nearly %d", kept, bytes)
+	}
+}
