@@ -15,6 +15,13 @@ import (
 const (
 	labelFunction = "function"
 	labelCode     = "code"
+	labelFrom     = "from"
+)
+
+// Where an answer was from.
+const (
+	cached = "cache"
+	called = "call"
 )
 
 // What is counted of each function, in controller-runtime's registry, for as
@@ -29,6 +36,10 @@ var (
 		Help:    "Time that calls of functions took, failed ones included.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
 	}, []string{labelFunction})
+	lookups = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crosswatch_function_cache_lookups_total",
+		Help: "Answers that functions might have been spared, by where they were from.",
+	}, []string{labelFunction, labelFrom})
 	rounds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "crosswatch_function_rounds",
 		Help:    "Calls that a pipeline step took until its function asked for nothing more.",
@@ -37,7 +48,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(calls, callSeconds, rounds)
+	metrics.Registry.MustRegister(calls, callSeconds, lookups, rounds)
 }
 
 func countCall(function string, began time.Time, err error) {
@@ -61,5 +72,6 @@ func dropMetricsOf(function string) {
 	labels := prometheus.Labels{labelFunction: function}
 	calls.DeletePartialMatch(labels)
 	callSeconds.DeletePartialMatch(labels)
+	lookups.DeletePartialMatch(labels)
 	rounds.DeletePartialMatch(labels)
 }

@@ -37,6 +37,7 @@ type operator struct {
 	roles       map[string]cache.Cache // of ClusterRoles, by name
 	engine      *engine.Engine
 	connections *function.Connections
+	responses   *function.Responses
 	runner      *function.Runner
 }
 
@@ -57,8 +58,13 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newRunner(mgr, o, c, connections)
+	responses, err := function.NewResponses(function.ResponsesConfig{Bytes: o.FunctionCacheBytes, Clock: clock.RealClock{}})
 	if err != nil {
+		return nil, err
+	}
+	runner, err := newRunner(mgr, o, c, connections, responses)
+	if err != nil {
+		responses.Close()
 		return nil, err
 	}
 	return &operator{
@@ -68,6 +74,7 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 		clients:     c,
 		roles:       roles,
 		connections: connections,
+		responses:   responses,
 		runner:      runner,
 		engine: engine.New(engine.Config{
 			Dynamic:          c.dynamic,
@@ -80,12 +87,16 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 	}, nil
 }
 
-func newRunner(mgr ctrl.Manager, o Options, c clients, caller function.Caller) (*function.Runner, error) {
+// close what the controllers shared, once they have ended.
+func (op *operator) close() {
+	op.connections.Close()
+	op.responses.Close()
+}
+
+func newRunner(
+	mgr ctrl.Manager, o Options, c clients, caller function.Caller, responses *function.Responses,
+) (*function.Runner, error) {
 	schemas, err := function.NewSchemas(function.SchemasConfig{Published: c.discovery.OpenAPIV3(), Clock: clock.RealClock{}})
-	if err != nil {
-		return nil, err
-	}
-	responses, err := function.NewResponses(function.ResponsesConfig{Bytes: o.FunctionCacheBytes, Clock: clock.RealClock{}})
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer op.connections.Close()
+	defer op.close()
 	if err := op.setUp(ctx); err != nil {
 		return err
 	}
