@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -191,7 +192,20 @@ func (w *world) Run(ctx context.Context, step function.Step) (*function.Answer, 
 	if w.runErr != nil {
 		return nil, w.runErr
 	}
-	return &function.Answer{Response: w.respond(step.Request), Requirements: []dependency.Requirement{clusters}, Expires: w.expires()}, nil
+	return &function.Answer{Response: w.respond(asSeen(step.Request)), Requirements: []dependency.Requirement{clusters}, Expires: w.expires()}, nil
+}
+
+// asSeen is a request as a function sees it, once it was encoded and decoded.
+func asSeen(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionRequest {
+	encoded, err := proto.Marshal(req)
+	if err != nil {
+		panic(err)
+	}
+	seen := &fnv1.RunFunctionRequest{}
+	if err := proto.Unmarshal(encoded, seen); err != nil {
+		panic(err)
+	}
+	return seen
 }
 
 // Eventf implements events.EventRecorder. Like the real one, it takes an event that

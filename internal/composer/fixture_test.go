@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -142,7 +143,20 @@ func (w *world) writes() []string {
 // Run implements StepRunner.
 func (w *world) Run(_ context.Context, step function.Step) (*function.Answer, error) {
 	w.recorded = append(w.recorded, "run "+step.Name)
-	return &function.Answer{Response: w.respond[step.Name](step.Request), Requirements: step.Bootstrap}, nil
+	return &function.Answer{Response: w.respond[step.Name](asSeen(step.Request)), Requirements: step.Bootstrap}, nil
+}
+
+// asSeen is a request as a function sees it, once it was encoded and decoded.
+func asSeen(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionRequest {
+	encoded, err := proto.Marshal(req)
+	if err != nil {
+		panic(err)
+	}
+	seen := &fnv1.RunFunctionRequest{}
+	if err := proto.Unmarshal(encoded, seen); err != nil {
+		panic(err)
+	}
+	return seen
 }
 
 // Requirements implements function.Requirer.

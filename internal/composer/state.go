@@ -4,7 +4,6 @@
 package composer
 
 import (
-	"fmt"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -12,23 +11,23 @@ import (
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
-	"github.com/crosswatch-io/crosswatch/internal/xr"
+	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
 // observedState returns the XR and what it composed as functions see them.
 func (r *run) observedState() (*fnv1.State, error) {
-	composite, err := structpb.NewStruct(xr.View(r.in.XR.Unstructured))
+	composite, err := function.AsStruct(r.in.XR.Unstructured)
 	if err != nil {
-		return nil, fmt.Errorf("cannot show the XR to functions: %w", err)
+		return nil, err
 	}
 	state := &fnv1.State{
 		Composite: &fnv1.Resource{Resource: composite},
 		Resources: map[string]*fnv1.Resource{},
 	}
 	for name, o := range r.shown() {
-		object, err := structpb.NewStruct(xr.View(o.object))
+		object, err := function.AsStruct(o.object)
 		if err != nil {
-			return nil, fmt.Errorf("cannot show composed %s to functions: %w", o.ref, err)
+			return nil, err
 		}
 		state.Resources[name] = &fnv1.Resource{Resource: object, ConnectionDetails: o.connection}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,7 +132,7 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 }
 
 // newRunner runs functions by the caller.
-func newRunner(t *testing.T, caller Caller) *Runner {
+func newRunner(t testing.TB, caller Caller) *Runner {
 	t.Helper()
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	responses, err := NewResponses(ResponsesConfig{Bytes: DefaultResponsesBytes, Clock: clock})
@@ -153,7 +154,7 @@ func newRunner(t *testing.T, caller Caller) *Runner {
 	return r
 }
 
-func newSchemas(t *testing.T, published openapi.Client) *Schemas {
+func newSchemas(t testing.TB, published openapi.Client) *Schemas {
 	t.Helper()
 	s, err := NewSchemas(SchemasConfig{Published: published, Clock: clocktesting.NewFakePassiveClock(time.Now())})
 	if err != nil {
@@ -174,12 +175,24 @@ type script struct {
 	requests []*fnv1.RunFunctionRequest
 }
 
-func (s *script) Call(ctx context.Context, function string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func (s *script) Call(ctx context.Context, function string, req *Request) (*Response, error) {
 	if function != "f" {
 		return nil, errors.New("unexpected function " + function)
 	}
-	s.requests = append(s.requests, req)
-	return s.body(ctx, req)
+	message, err := req.Decode()
+	if err != nil {
+		return nil, err
+	}
+	s.requests = append(s.requests, message)
+	resp, err := s.body(ctx, message)
+	if err != nil || resp == nil {
+		return nil, err
+	}
+	encoded, err := proto.Marshal(resp)
+	if err != nil {
+		return nil, err
+	}
+	return NewResponse(encoded)
 }
 
 // asks answers every request by asking for the same.

@@ -71,6 +71,7 @@ func (c *Connections) dial(at target, down *fault) (*connection, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: c.config.ConnectTimeout}),
 		grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDefaultCallOptions(
+			grpc.ForceCodecV2(codec{}),
 			grpc.MaxCallSendMsgSize(c.config.MessageLimit),
 			grpc.MaxCallRecvMsgSize(c.config.MessageLimit),
 		),
@@ -100,9 +101,12 @@ func (c *connection) worn() *fault {
 	return c.down
 }
 
-func (c *connection) call(ctx context.Context, req *fnv1.RunFunctionRequest, probe bool) (*fnv1.RunFunctionResponse, *fault) {
+func (c *connection) call(ctx context.Context, req *Request, probe bool) (*Response, *fault) {
 	if flt := c.ready(ctx, probe); flt != nil {
 		return nil, flt
+	}
+	if req.Size() > c.messageLimit {
+		return nil, &fault{code: codes.ResourceExhausted, cause: "the request is larger than the limit of " + asSize(c.messageLimit)}
 	}
 
 	method, other := methodV1, methodV1Beta1
@@ -123,8 +127,8 @@ func (c *connection) call(ctx context.Context, req *fnv1.RunFunctionRequest, pro
 	return resp, flt
 }
 
-func (c *connection) invoke(ctx context.Context, method string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, *fault) {
-	resp := &fnv1.RunFunctionResponse{}
+func (c *connection) invoke(ctx context.Context, method string, req *Request) (*Response, *fault) {
+	resp := &Response{}
 	trailer := metadata.MD{}
 	err := c.client.Invoke(ctx, method, req, resp, grpc.Trailer(&trailer))
 	if err == nil {

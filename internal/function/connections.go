@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 )
 
 // Defaults of ConnectionsConfig.
@@ -86,7 +84,7 @@ func NewConnections(config ConnectionsConfig) (*Connections, error) {
 
 // Call the function's active revision, or its development server. What the call
 // itself fails with is a *CallError, or the context's error if that ended first.
-func (c *Connections) Call(ctx context.Context, function string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+func (c *Connections) Call(ctx context.Context, function string, req *Request) (*Response, error) {
 	at, err := c.find(ctx, function)
 	if err != nil {
 		return nil, fmt.Errorf("function %q: %w", function, err)
@@ -105,8 +103,8 @@ func (c *Connections) Call(ctx context.Context, function string, req *fnv1.RunFu
 }
 
 func (c *Connections) callOn(
-	ctx context.Context, conn *connection, function string, at target, req *fnv1.RunFunctionRequest, probe bool,
-) (*fnv1.RunFunctionResponse, error) {
+	ctx context.Context, conn *connection, function string, at target, req *Request, probe bool,
+) (*Response, error) {
 	limited, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
 	defer cancel()
 	resp, flt := conn.call(limited, req, probe)

@@ -32,7 +32,7 @@ func TestCallOverMutualTLS(t *testing.T) {
 	var calls sync.WaitGroup
 	for range 20 {
 		calls.Go(func() {
-			if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+			if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 				t.Error(err)
 			}
 		})
@@ -63,13 +63,13 @@ func TestCallFollowsTheActiveRevision(t *testing.T) {
 
 	var slow sync.WaitGroup
 	slow.Go(func() {
-		if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+		if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 			t.Errorf("a call that had begun before the function was revised failed: %v", err)
 		}
 	})
 	<-started
 	i.revise("f", 2, "dns:///"+after.address)
-	if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+	if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 		t.Fatal(err)
 	}
 	close(finish)
@@ -89,14 +89,14 @@ func TestCallUsesARotatedCertificate(t *testing.T) {
 	old := serve(t, serverConfig{creds: before.server("localhost", time.Now().Add(time.Hour))}, answer)
 	i.revise("f", 1, "dns:///"+old.address)
 	c := connect(t, i, nil)
-	if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+	if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 		t.Fatal(err)
 	}
 
 	i.setSecret(after.secret())
 	old.grpc.GracefulStop() // returns when our side has noticed
 	serve(t, serverConfig{creds: after.server("localhost", time.Now().Add(time.Hour)), address: old.address}, answer)
-	if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+	if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 		t.Errorf("with the rotated certificate: %v", err)
 	}
 }
@@ -167,7 +167,7 @@ func TestCallWithoutTrust(t *testing.T) {
 			var texts []string
 			for range 2 {
 				c := connect(t, i, func(config *ConnectionsConfig) { config.ConnectTimeout = connectTimeout })
-				_, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+				_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 				call := &CallError{}
 				if !errors.As(err, &call) || call.Code != codes.Unavailable || !strings.Contains(call.Cause, tc.want) {
 					t.Fatalf("got %v, want a CallError that says %q", err, tc.want)
@@ -192,7 +192,7 @@ func TestCallOfAFunctionThatIsDown(t *testing.T) {
 	i.development("f", s.address)
 	c := connect(t, i, func(config *ConnectionsConfig) { config.ConnectTimeout = connectTimeout })
 
-	_, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+	_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 	want := &CallError{Function: "f", Endpoint: s.address, Code: codes.Unavailable, Cause: "cannot connect: connection refused"}
 	got := &CallError{}
 	if !errors.As(err, &got) || !cmp.Equal(got, want) {
@@ -200,7 +200,7 @@ func TestCallOfAFunctionThatIsDown(t *testing.T) {
 	}
 
 	began := time.Now()
-	_, again := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+	_, again := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 	if took := time.Since(began); took >= connectTimeout {
 		t.Errorf("the next call took %s, although the function was known to be down", took)
 	}
@@ -210,7 +210,7 @@ func TestCallOfAFunctionThatIsDown(t *testing.T) {
 
 	serve(t, serverConfig{address: s.address}, answer)
 	eventually(t, func() bool {
-		_, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+		_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 		return err == nil
 	})
 }
@@ -222,12 +222,12 @@ func TestCallFindsAFunctionThatMoved(t *testing.T) {
 	i := newInstalled()
 	i.development("f", s.address)
 	c := connect(t, i, func(config *ConnectionsConfig) { config.ConnectTimeout = 50 * time.Millisecond })
-	if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err == nil {
+	if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err == nil {
 		t.Fatal("calling a function that is down did not fail")
 	}
 	first := c.open["f"]
 	eventually(t, func() bool {
-		_, _ = c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+		_, _ = c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 		return c.open["f"] != first
 	})
 }
@@ -276,7 +276,7 @@ func TestCallFallsBackOnlyOnUnimplemented(t *testing.T) {
 			i.development("f", s.address)
 			c := connect(t, i, nil)
 			for range 3 {
-				_, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+				_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 				call := &CallError{}
 				if errors.As(err, &call) != (tc.code != codes.OK) || call.Code != tc.code {
 					t.Errorf("%s\ngot error %v, want code %s", tc.reason, err, tc.code)
@@ -322,7 +322,7 @@ func TestCallOfAFunctionThatMisbehaves(t *testing.T) {
 			body: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 				return &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Message: strings.Repeat("x", 2<<20)}}}, nil
 			},
-			want: CallError{Code: codes.ResourceExhausted, Cause: "the request or the response is larger than the limit of 1048576 bytes"},
+			want: CallError{Code: codes.ResourceExhausted, Cause: "the response is larger than the limit of 1 MiB"},
 		},
 		"AnswersInvalidText": {
 			body: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -343,7 +343,7 @@ func TestCallOfAFunctionThatMisbehaves(t *testing.T) {
 				config.CallTimeout = tc.timeout
 			})
 
-			_, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+			_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 			tc.want.Function, tc.want.Endpoint = "f", s.address
 			got := &CallError{}
 			if !errors.As(err, &got) {
@@ -352,7 +352,7 @@ func TestCallOfAFunctionThatMisbehaves(t *testing.T) {
 			if diff := cmp.Diff(&tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if _, err := c.Call(t.Context(), "healthy", &fnv1.RunFunctionRequest{}); err != nil {
+			if _, err := c.Call(t.Context(), "healthy", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 				t.Errorf("another function suffers: %v", err)
 			}
 		})
@@ -377,7 +377,7 @@ func TestCallOfWhatIsNoFunction(t *testing.T) {
 			i := newInstalled()
 			i.development("f", address)
 			c := connect(t, i, func(config *ConnectionsConfig) { config.ConnectTimeout = 300 * time.Millisecond })
-			_, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+			_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 			call := &CallError{}
 			if !errors.As(err, &call) || call.Code != codes.Unavailable || !strings.Contains(call.Cause, tc.want) {
 				t.Errorf("got %v, want a CallError that says %q", err, tc.want)
@@ -401,7 +401,7 @@ func TestCallWithoutAnEndpoint(t *testing.T) {
 			i := newInstalled()
 			tc.install(i)
 			c := connect(t, i, func(config *ConnectionsConfig) { config.AllowDevelopment = false })
-			_, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{})
+			_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
@@ -424,7 +424,7 @@ func TestCallEndsWithItsContext(t *testing.T) {
 		<-started
 		cancel()
 	}()
-	if _, err := c.Call(ctx, "f", &fnv1.RunFunctionRequest{}); !errors.Is(err, context.Canceled) {
+	if _, err := c.Call(ctx, "f", request(t, &fnv1.RunFunctionRequest{})); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
 	}
 }
@@ -435,7 +435,7 @@ func TestForgetAndClose(t *testing.T) {
 	i.development("f", s.address)
 	c := connect(t, i, nil)
 	for range 2 {
-		if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+		if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 			t.Fatal(err)
 		}
 		c.Forget("f")
@@ -446,7 +446,7 @@ func TestForgetAndClose(t *testing.T) {
 	}
 	c.Close()
 	c.Close()
-	if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); !errors.Is(err, errConnectionsClosed) {
+	if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); !errors.Is(err, errConnectionsClosed) {
 		t.Errorf("got %v after Close, want %v", err, errConnectionsClosed)
 	}
 }
@@ -454,7 +454,7 @@ func TestForgetAndClose(t *testing.T) {
 func TestCallsAreCountedWhileTheFunctionIsInstalled(t *testing.T) {
 	const function = "counted"
 	s := serve(t, serverConfig{}, func(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		if req.GetMeta().GetTag() == "bad" {
+		if req.GetInput().GetFields()["say"].GetStringValue() == "bad" {
 			return nil, status.Error(codes.Aborted, "no")
 		}
 		return &fnv1.RunFunctionResponse{}, nil
@@ -462,9 +462,10 @@ func TestCallsAreCountedWhileTheFunctionIsInstalled(t *testing.T) {
 	i := newInstalled()
 	i.development(function, s.address)
 	c := connect(t, i, nil)
-	for _, tag := range []string{"good", "bad", "good"} {
-		_, err := c.Call(t.Context(), function, &fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: tag}})
-		if (err != nil) != (tag == "bad") {
+	for _, word := range []string{"good", "bad", "good"} {
+		say := &structpb.Struct{Fields: map[string]*structpb.Value{"say": structpb.NewStringValue(word)}}
+		_, err := c.Call(t.Context(), function, request(t, &fnv1.RunFunctionRequest{Input: say}))
+		if (err != nil) != (word == "bad") {
 			t.Fatal(err)
 		}
 	}
@@ -492,11 +493,11 @@ func TestCallCarriesLargeMessages(t *testing.T) {
 	i.development("f", s.address)
 	c := connect(t, i, nil)
 	input := &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue(strings.Repeat("x", size))}}
-	resp, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{Input: input})
+	resp, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{Input: input}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(resp.GetContext().GetFields()["x"].GetStringValue()); got != size {
+	if got := len(resp.Message().GetContext().GetFields()["x"].GetStringValue()); got != size {
 		t.Errorf("got %d bytes back, want %d", got, size)
 	}
 }

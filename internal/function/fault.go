@@ -47,7 +47,7 @@ func (c *connection) localFault(code codes.Code) *fault {
 	case codes.Internal:
 		flt.cause = "what it answered is no response of a composition function, or it broke off"
 	case codes.ResourceExhausted:
-		flt.cause = fmt.Sprintf("the request or the response is larger than the limit of %d bytes", c.messageLimit)
+		flt.cause = "the response is larger than the limit of " + asSize(c.messageLimit)
 	case codes.Unimplemented:
 		flt.cause = "it does not know the method"
 	case codes.Canceled:

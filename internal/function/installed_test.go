@@ -113,7 +113,7 @@ func (l labelSet) Get(key string) string            { return l[key] }
 func (l labelSet) Lookup(key string) (string, bool) { v, ok := l[key]; return v, ok }
 
 // connect to the functions that are installed, until the test ends.
-func connect(t *testing.T, i *installed, change func(*ConnectionsConfig)) *Connections {
+func connect(t testing.TB, i *installed, change func(*ConnectionsConfig)) *Connections {
 	t.Helper()
 	config := ConnectionsConfig{Reader: i, Namespace: testNamespace, AllowDevelopment: true}
 	if change != nil {

@@ -142,7 +142,7 @@ func (r *reads) readResources(ref dependency.Reference, from Reader) (*fnv1.Reso
 	}
 	found := &fnv1.Resources{}
 	for _, obj := range readObjects(ref, from) {
-		s, err := asStruct(obj)
+		s, err := AsStruct(obj)
 		if err != nil {
 			return nil, err
 		}

@@ -10,10 +10,7 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
-	"google.golang.org/protobuf/proto"
 	"k8s.io/utils/clock"
-
-	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 )
 
 // DefaultResponsesBytes is how much the responses that are kept may take.
@@ -31,13 +28,13 @@ type ResponsesConfig struct {
 // Responses keeps what functions answered, encoded, each until it expires. It is
 // safe for concurrent use. Close it to end its goroutines.
 type Responses struct {
-	kept  *otter.Cache[request, kept] // nil if none is kept
+	kept  *otter.Cache[responseKey, kept] // nil if none is kept
 	clock clock.PassiveClock
 }
 
-// A request is what one version of a function was shown. Equal ones have the same
-// answer.
-type request struct {
+// A responseKey is what one version of a function was shown. Equal ones have the
+// same answer.
+type responseKey struct {
 	function string
 	version  string
 	tag      string
@@ -62,14 +59,14 @@ func NewResponses(config ResponsesConfig) (*Responses, error) {
 		return r, nil
 	}
 	var err error
-	r.kept, err = otter.New(&otter.Options[request, kept]{
+	r.kept, err = otter.New(&otter.Options[responseKey, kept]{
 		MaximumWeight: config.Bytes,
-		Weigher: func(key request, value kept) uint32 {
+		Weigher: func(key responseKey, value kept) uint32 {
 			bytes := keptBytes + len(key.function) + len(key.version) + len(key.tag) + len(value.encoded)
 			return uint32(min(bytes, math.MaxUint32))
 		},
 		// Expiry by this frees memory. What is handed out is held to the clock.
-		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[request, kept]) time.Duration {
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[responseKey, kept]) time.Duration {
 			return e.Value.expires.Sub(config.Clock.Now())
 		}),
 	})
@@ -86,31 +83,27 @@ func (r *Responses) Close() {
 	}
 }
 
-// take returns the answer to the request and when it expires, or nil if there is
-// none that is good now. The answer is the caller's.
-func (r *Responses) take(key request) (*fnv1.RunFunctionResponse, time.Time) {
+// take returns the answer to the request if there is one that is good now. It is
+// the caller's.
+func (r *Responses) take(key responseKey) (answered, bool) {
 	if r.kept == nil {
-		return nil, time.Time{}
+		return answered{}, false
 	}
 	found, ok := r.kept.GetIfPresent(key)
 	if !ok || !r.clock.Now().Before(found.expires) {
-		return nil, time.Time{}
+		return answered{}, false
 	}
-	resp := &fnv1.RunFunctionResponse{}
-	if err := proto.Unmarshal(found.encoded, resp); err != nil {
-		return nil, time.Time{} // not what put encoded; the function is asked again
+	resp, err := NewResponse(found.encoded)
+	if err != nil {
+		return answered{}, false // it could be decoded when it was kept; the function is asked again
 	}
-	return resp, found.expires
+	return answered{Response: resp, expires: found.expires}, true
 }
 
 // put keeps the answer to the request until it expires.
-func (r *Responses) put(key request, resp *fnv1.RunFunctionResponse, expires time.Time) {
-	if r.kept == nil || !r.clock.Now().Before(expires) {
+func (r *Responses) put(key responseKey, answer answered) {
+	if r.kept == nil || !r.clock.Now().Before(answer.expires) {
 		return
 	}
-	encoded, err := proto.Marshal(resp)
-	if err != nil {
-		return // a response that came over the wire always can be encoded
-	}
-	r.kept.Set(key, kept{encoded: encoded, expires: expires})
+	r.kept.Set(key, kept{encoded: answer.encoded, expires: answer.expires})
 }

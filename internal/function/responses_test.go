@@ -234,9 +234,9 @@ func TestResponsesAreBoundedInBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	resp := &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: string(make([]byte, 10_000))}}
+	answer := answered{Response: &Response{encoded: make([]byte, 10_000)}, expires: clock.Now().Add(time.Hour)}
 	for i := range 1000 {
-		r.put(request{function: "f", tag: strconv.Itoa(i)}, resp, clock.Now().Add(time.Hour))
+		r.put(responseKey{function: "f", tag: strconv.Itoa(i)}, answer)
 	}
 	r.kept.CleanUp()
 	if kept := r.kept.WeightedSize(); kept > bytes || kept < bytes/2 {

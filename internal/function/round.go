@@ -19,15 +19,6 @@ import (
 // maxDifference is how many requirements an error lists of each kind.
 const maxDifference = 5
 
-// capabilities are those of the function contract; all are offered.
-var capabilities = []fnv1.Capability{
-	fnv1.Capability_CAPABILITY_CAPABILITIES,
-	fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES,
-	fnv1.Capability_CAPABILITY_CREDENTIALS,
-	fnv1.Capability_CAPABILITY_CONDITIONS,
-	fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS,
-}
-
 // A trust says whether the function wants what a round shows it.
 type trust uint8
 
@@ -116,11 +107,10 @@ func (r *round) misled(asked []dependency.Requirement) bool {
 	return r.trust != firm && r.unclaimed(asked)
 }
 
-// request returns a tagged copy of the step's request for this round, which
-// shares what is immutable with it.
-func (r *round) request(step *fnv1.RunFunctionRequest) (*fnv1.RunFunctionRequest, error) {
+// request returns the step's request for this round, which shares what is
+// immutable with it.
+func (r *round) request(step *fnv1.RunFunctionRequest) (*Request, error) {
 	req := &fnv1.RunFunctionRequest{
-		Meta:        &fnv1.RequestMeta{Capabilities: capabilities},
 		Observed:    step.GetObserved(),
 		Desired:     step.GetDesired(),
 		Input:       step.GetInput(),
@@ -138,9 +128,7 @@ func (r *round) request(step *fnv1.RunFunctionRequest) (*fnv1.RunFunctionRequest
 			it.putInto(req)
 		}
 	}
-	var err error
-	req.Meta.Tag, err = tag(req)
-	return req, err
+	return NewRequest(req)
 }
 
 // settledBy tells whether an answer asks for nothing that this round didn't
@@ -158,6 +146,17 @@ func (r *round) settledBy(asked []dependency.Requirement) bool {
 		}
 	}
 	return !r.misled(asked)
+}
+
+// reusable tells whether the next run that is shown the same may be given the
+// answer to this round: it asks for nothing more, is no FATAL one, and not in view
+// of seeds of which some could not be read.
+func (r *round) reusable(step string, answer answered) bool {
+	if r.partial || isFatal(answer.message) {
+		return false
+	}
+	asked, invalid := decodeRequirements(step, answer.message.GetRequirements())
+	return invalid == nil && r.settledBy(asked)
 }
 
 // unclaimed tells whether an answer doesn't ask for all that this round showed,

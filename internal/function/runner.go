@@ -39,7 +39,8 @@ type RunnerConfig struct {
 
 // A Runner runs steps of pipelines. It is safe for concurrent use.
 type Runner struct {
-	config RunnerConfig
+	config  RunnerConfig
+	flights flights
 }
 
 // A Step of a pipeline, to run once for one XR.
@@ -120,7 +121,8 @@ func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
 	}
 
 	var shown []dependency.Requirement
-	for rounds := 1; ; rounds++ {
+	var difference string
+	for rounds := 1; rounds <= MaxCalls; rounds++ {
 		if now.trust == firm {
 			shown = append(shown, requirementsOf(now.asked)...)
 		}
@@ -128,76 +130,73 @@ func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		asked, invalid := decodeRequirements(step.Name, resp.GetRequirements())
+		asked, invalid := decodeRequirements(step.Name, resp.message.GetRequirements())
 		if invalid == nil && now.settledBy(asked) {
-			r.keep(fn, now, resp)
 			return r.answer(step, resp, withShown(now.requirements(), shown), rounds), nil
 		}
 
 		// Whatever comes of this answer, what it asks for is recorded.
 		items := reads.take(ctx, asked)
-		unread := firstError(items)
-		switch {
-		case isFatal(resp.RunFunctionResponse):
+		if isFatal(resp.message) {
 			return r.answer(step, resp, withShown(merge(now.requirements(), requirementsOf(items)), shown), rounds), nil
-		case invalid != nil:
-			return nil, fmt.Errorf("function %q: %w", step.Function, invalid)
-		case unread != nil && !now.misled(asked):
-			return nil, unread
-		case rounds == MaxCalls:
-			return nil, fmt.Errorf("function %q does not settle on what it requires: in call %d of %d %s", step.Function, rounds, MaxCalls, now.difference(asked))
 		}
-		now = now.next(resp.RunFunctionResponse, items)
+		if invalid != nil {
+			return nil, fmt.Errorf("function %q: %w", step.Function, invalid)
+		}
+		if err := firstError(items); err != nil && !now.misled(asked) {
+			return nil, err
+		}
+		difference = now.difference(asked)
+		now = now.next(resp.message, items)
 	}
+	return nil, fmt.Errorf("function %q does not settle on what it requires: in call %d of %d %s", step.Function, MaxCalls, MaxCalls, difference)
 }
 
-// A response is a valid answer to a round.
-type response struct {
-	*fnv1.RunFunctionResponse
-
-	key     request
-	expires time.Time
-	kept    bool
-}
-
-// respond answers a round with what is kept or, if nothing is, with a call.
-func (r *Runner) respond(ctx context.Context, step Step, fn installation, now *round) (response, error) {
+// respond answers a round with what is kept, with what somebody else is being
+// answered to the same, or with a call.
+func (r *Runner) respond(ctx context.Context, step Step, fn installation, now *round) (answered, error) {
 	req, err := now.request(step.Request)
 	if err != nil {
-		return response{}, err
+		return answered{}, err
 	}
-	key := request{function: step.Function, version: fn.version, tag: req.GetMeta().GetTag()}
-	if fn.keeps {
-		if resp, expires := r.config.Responses.take(key); resp != nil {
-			return response{RunFunctionResponse: resp, key: key, expires: expires, kept: true}, nil
+	if !fn.keeps {
+		return r.call(ctx, step, fn, req)
+	}
+	key := responseKey{function: step.Function, version: fn.version, tag: req.Tag()}
+	from := cached
+	answer, err := r.flights.share(ctx, key, func() (answered, error) {
+		if found, ok := r.config.Responses.take(key); ok {
+			return found, nil
 		}
-	}
+		from = called
+		answer, err := r.call(ctx, step, fn, req)
+		if err == nil && now.reusable(step.Name, answer) {
+			r.config.Responses.put(key, answer)
+		}
+		return answer, err
+	})
+	lookups.WithLabelValues(step.Function, from).Inc()
+	return answer, err
+}
+
+func (r *Runner) call(ctx context.Context, step Step, fn installation, req *Request) (answered, error) {
 	resp, err := r.config.Caller.Call(ctx, step.Function, req)
 	if err != nil {
-		return response{}, err
+		return answered{}, explainSize(err, req)
 	}
-	if err := validate(req, resp); err != nil {
-		return response{}, fmt.Errorf("response of function %q: %w", step.Function, err)
+	if err := validate(req.message, resp.message); err != nil {
+		return answered{}, fmt.Errorf("response of function %q: %w", step.Function, err)
 	}
-	out := response{RunFunctionResponse: resp, key: key}
-	if ttl := r.ttl(fn, resp); ttl > 0 {
+	out := answered{Response: resp}
+	if ttl := r.ttl(fn, resp.message); ttl > 0 {
 		out.expires = r.config.Clock.Now().Add(ttl)
 	}
 	return out, nil
 }
 
-// keep an answer that settled a round, if the next run can be shown the same: one
-// in view of seeds that could not be read is not.
-func (r *Runner) keep(fn installation, now *round, resp response) {
-	if !fn.keeps || resp.kept || resp.expires.IsZero() || now.partial || isFatal(resp.RunFunctionResponse) {
-		return
-	}
-	r.config.Responses.put(resp.key, resp.RunFunctionResponse, resp.expires)
-}
-
-func (r *Runner) answer(step Step, resp response, requirements []dependency.Requirement, n int) *Answer {
+func (r *Runner) answer(step Step, resp answered, requirements []dependency.Requirement, n int) *Answer {
 	rounds.WithLabelValues(step.Function).Observe(float64(n))
-	return &Answer{Response: resp.RunFunctionResponse, Requirements: requirements, Expires: resp.expires, Rounds: n}
+	return &Answer{Response: resp.message, Requirements: requirements, Expires: resp.expires, Rounds: n}
 }
 
 func isFatal(resp *fnv1.RunFunctionResponse) bool {

@@ -728,7 +728,6 @@ func TestRunRefusesResponses(t *testing.T) {
 		resp *fnv1.RunFunctionResponse
 		want string // empty if the response is fine
 	}{
-		"Nil":        {want: "there is none"},
 		"Empty":      {resp: &fnv1.RunFunctionResponse{}},
 		"OtherTag":   {resp: &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: "other"}}, want: "its tag is that of another request"},
 		"InvalidTTL": {resp: &fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Ttl: &durationpb.Duration{Seconds: 1, Nanos: -1}}}, want: "its TTL is no duration"},

@@ -42,7 +42,7 @@ type serverConfig struct {
 }
 
 // serve a function until the test ends.
-func serve(t *testing.T, config serverConfig, run body) *server {
+func serve(t testing.TB, config serverConfig, run body) *server {
 	t.Helper()
 	if config.creds == nil {
 		config.creds = insecure.NewCredentials()
@@ -141,4 +141,14 @@ func (l *countingListener) breakAll() {
 // answer with nothing in particular.
 func answer(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	return &fnv1.RunFunctionResponse{}, nil
+}
+
+// request to call a function with.
+func request(t testing.TB, message *fnv1.RunFunctionRequest) *Request {
+	t.Helper()
+	req, err := NewRequest(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
 }

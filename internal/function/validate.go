@@ -24,9 +24,6 @@ const maxDepth = 1000
 // object holds what JSON can't say. What else an object holds is for the API
 // server to judge.
 func validate(req *fnv1.RunFunctionRequest, resp *fnv1.RunFunctionResponse) error {
-	if resp == nil {
-		return errors.New("there is none")
-	}
 	if tag := resp.GetMeta().GetTag(); tag != "" && tag != req.GetMeta().GetTag() {
 		return errors.New("its tag is that of another request: the function must return the tag of the request it answers, or none")
 	}
