@@ -7,10 +7,23 @@
 //
 // # Layers
 //
-// A Caller makes one call. Connections is the Caller that goes over the wire;
-// whatever wraps it (a cache, an inspector) is a Caller too, and knows only the
-// request. The Runner stands on a Caller and knows about requirements, but
-// nothing about connections.
+// A Caller makes one call. Connections is the Caller that goes over the wire. The
+// Runner stands on a Caller and knows about requirements, but nothing about
+// connections.
+//
+// # One call or none
+//
+// A Request is encoded once. Its tag is a hash of the bytes that are sent, so
+// equal tags mean that a function is shown the same, and that is decided by what
+// functions see: an object's resource version and managed fields are left out
+// (xr.View), since they change by themselves. Objects that informers hold are
+// encoded without messages in between (encoder).
+//
+// Responses keeps what a function answered under its tag until its TTL ends, if
+// the answer settled a round: it asks for nothing that the request did not carry.
+// As what a step required last time is in its first request, a change of that
+// changes the tag, and the function is called. Who asks the same at the same time
+// shares a call (flights).
 //
 // # Rounds
 //
