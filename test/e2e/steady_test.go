@@ -147,3 +147,29 @@ func TestAHundredXRsCallTheirFunctionNoMoreOftenThanItHasSomethingToSay(t *testi
 		})
 	})
 }
+
+// C3: a function is called once in each TTL, not every two and not more often.
+func TestC3AFunctionIsCalledOnceInEachTTL(t *testing.T) {
+	const ttl, ttls = time.Second, 6
+	w, kind, server := composing(t, "short", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		rsp := respond.To(req)
+		respond.TTL(rsp, ttl)
+		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
+		return rsp, nil
+	})
+	w.ready(w.xr(kind, "xr", nil))
+
+	// From one call to the last: what came before has nothing to do with it.
+	first := server.TotalCalls() + 1
+	calls := func(n int) func() (bool, string) {
+		return func() (bool, string) {
+			got := server.TotalCalls()
+			return got >= n, strconv.Itoa(got)
+		}
+	}
+	w.eventually("a call", calls(first))
+	took := w.eventually("a call in each TTL", calls(first+ttls))
+	if took < (ttls-1)*ttl || took > (ttls+1)*ttl+ttl/2 {
+		t.Errorf("%d calls took %s, want about %s", ttls, took, ttls*ttl)
+	}
+}
