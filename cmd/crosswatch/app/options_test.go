@@ -24,7 +24,7 @@ func TestAddFlags(t *testing.T) {
 		"--kubeconfig=k", "--namespace=n", "--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect",
 		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s", "--leader-elect-retry-period=2s",
 		"--sync-interval=1m", "--sweep-interval=2m", "--status-interval=3m", "--default-response-ttl=4m",
-		"--max-concurrent-reconciles=5", "--allow-development-functions", "--log-level=debug", "--log-format=console",
+		"--function-cache-bytes=7", "--max-concurrent-reconciles=5", "--allow-development-functions", "--log-level=debug", "--log-format=console",
 	}
 	got := NewOptions()
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -36,7 +36,7 @@ func TestAddFlags(t *testing.T) {
 		Kubeconfig: "k", Namespace: "n", MetricsBindAddress: ":1", HealthProbeBindAddress: ":2", LeaderElect: true,
 		LeaderElectLeaseDuration: 30 * time.Second, LeaderElectRenewDeadline: 20 * time.Second, LeaderElectRetryPeriod: 2 * time.Second,
 		SyncInterval: time.Minute, SweepInterval: 2 * time.Minute, StatusInterval: 3 * time.Minute, DefaultResponseTTL: 4 * time.Minute,
-		MaxConcurrentReconciles: 5, AllowDevelopmentFunctions: true, LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
+		FunctionCacheBytes: 7, MaxConcurrentReconciles: 5, AllowDevelopmentFunctions: true, LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
 		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
