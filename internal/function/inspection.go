@@ -6,10 +6,7 @@ package function
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 )
 
 // An Inspection is one round of a step: what its function was shown, and what it
@@ -17,33 +14,25 @@ import (
 type Inspection struct {
 	XR types.NamespacedName
 
-	// Kind of the XR; empty if it is only known from the request.
-	Kind schema.GroupVersionKind
-
 	Step     string
 	Function string
 
 	// Round counts from one within a run of the step.
 	Round int
 
-	// Tag of the request.
-	Tag string
-
-	// Kept tells that the answer was taken from those that are kept, and that the
-	// function was not called.
+	// Kept tells that the answer was known, and that the function was not called.
 	Kept bool
 
 	// Began is when the round began, and Duration what it took to get the answer.
 	Began    time.Time
 	Duration time.Duration
 
-	// Request and Response are shared with whoever runs the pipeline: neither
-	// side changes them any more. Response is nil if there is none.
-	Request  *fnv1.RunFunctionRequest
-	Response *fnv1.RunFunctionResponse
+	Request *Request
 
-	// Err is why the round failed, if it did.
-	Err error
+	// Response is the encoded response, for reading only; nil if there is none,
+	// and then Err says why.
+	Response []byte
+	Err      error
 }
 
 // An Inspector is told of each round of each step, by many goroutines at once.

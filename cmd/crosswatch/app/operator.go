@@ -58,11 +58,15 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 	if err != nil {
 		return nil, err
 	}
+	inspector, err := addInspector(mgr, o)
+	if err != nil {
+		return nil, err
+	}
 	responses, err := function.NewResponses(function.ResponsesConfig{Bytes: o.FunctionCacheBytes, Clock: clock.RealClock{}})
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newRunner(mgr, o, c, connections, responses)
+	runner, err := newRunner(mgr, o, c, function.RunnerConfig{Caller: connections, Responses: responses, Inspector: inspector})
 	if err != nil {
 		responses.Close()
 		return nil, err
@@ -93,21 +97,17 @@ func (op *operator) close() {
 	op.responses.Close()
 }
 
-func newRunner(
-	mgr ctrl.Manager, o Options, c clients, caller function.Caller, responses *function.Responses,
-) (*function.Runner, error) {
+// newRunner adds to the config what all operators have.
+func newRunner(mgr ctrl.Manager, o Options, c clients, config function.RunnerConfig) (*function.Runner, error) {
 	schemas, err := function.NewSchemas(function.SchemasConfig{Published: c.discovery.OpenAPIV3(), Clock: clock.RealClock{}})
 	if err != nil {
 		return nil, err
 	}
-	return function.NewRunner(function.RunnerConfig{
-		Caller:     caller,
-		Responses:  responses,
-		Clock:      clock.RealClock{},
-		Schemas:    schemas,
-		DefaultTTL: o.DefaultResponseTTL,
-		Functions:  mgr.GetClient(),
-	})
+	config.Schemas = schemas
+	config.Clock = clock.RealClock{}
+	config.DefaultTTL = o.DefaultResponseTTL
+	config.Functions = mgr.GetClient()
+	return function.NewRunner(config)
 }
 
 // setUp adds everything that runs to the manager.

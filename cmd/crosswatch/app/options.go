@@ -45,6 +45,10 @@ type Options struct {
 	// AllowDevelopmentFunctions permits plain-text calls of the servers that Functions' development annotations name.
 	AllowDevelopmentFunctions bool
 
+	// Inspect is where to write what functions are asked and what they answer: file:/path, or unix:/path of a socket that a
+	// viewer listens on; nowhere if it is empty.
+	Inspect string
+
 	// LogLevel is the least severe level that is logged: debug, info or error.
 	LogLevel string
 	// LogFormat is json, or console for people.
@@ -116,6 +120,8 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 		"how many XRs of one kind are reconciled at once")
 	fs.BoolVar(&o.AllowDevelopmentFunctions, "allow-development-functions", o.AllowDevelopmentFunctions,
 		"call Functions at the plain-text address that their development annotations name")
+	fs.StringVar(&o.Inspect, "inspect", o.Inspect,
+		"write what functions are asked and answer, without secrets, as JSON lines to file:/path or to who listens on unix:/path")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "least severe level to log: debug, info or error")
 	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json, or console for people")
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/crosswatch-io/crosswatch/controllers/watchstatus"
+	"github.com/crosswatch-io/crosswatch/internal/inspect"
 )
 
 // minInterval keeps a typing error, such as 30 instead of 30s, from becoming a busy loop.
@@ -33,6 +34,7 @@ func (o *Options) Validate() error {
 		o.validateStatusInterval(),
 		validateInterval("--default-response-ttl", o.DefaultResponseTTL),
 		o.validateConcurrency(),
+		o.validateInspect(),
 		validateOneOf("--log-level", o.LogLevel, LogLevelDebug, LogLevelInfo, LogLevelError),
 		validateOneOf("--log-format", o.LogFormat, LogFormatJSON, LogFormatConsole),
 		o.validateRetries(),
@@ -74,6 +76,16 @@ func (o *Options) validateConcurrency() error {
 func (o *Options) validateRetries() error {
 	if o.RetryBaseDelay <= 0 || o.RetryMaxDelay < o.RetryBaseDelay {
 		return fmt.Errorf("retry delays: want 0 < base <= max, not base %s and max %s", o.RetryBaseDelay, o.RetryMaxDelay)
+	}
+	return nil
+}
+
+func (o *Options) validateInspect() error {
+	if o.Inspect == "" {
+		return nil
+	}
+	if _, err := inspect.ParseDestination(o.Inspect); err != nil {
+		return fmt.Errorf("--inspect: %w", err)
 	}
 	return nil
 }
