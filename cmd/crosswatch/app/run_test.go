@@ -107,6 +107,8 @@ func TestRun(t *testing.T) {
 	options.LeaderElect = true
 	options.StatusInterval = 200 * time.Millisecond
 	options.LogLevel = LogLevelError
+	rounds := filepath.Join(t.TempDir(), "rounds.jsonl")
+	options.Inspect = "file:" + rounds
 
 	leaks := []goleak.Option{
 		goleak.IgnoreCurrent(),
@@ -127,6 +129,9 @@ func TestRun(t *testing.T) {
 		})
 	}
 	goleak.VerifyNone(t, leaks...)
+	if _, err := os.Stat(rounds); err != nil {
+		t.Errorf("the operators inspect nothing: %v", err)
+	}
 }
 
 var holder = []string{"get", "lease", "-n", "crosswatch-system", leaseName, "-o", "jsonpath={.spec.holderIdentity}"}
