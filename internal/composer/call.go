@@ -61,6 +61,7 @@ func (r *run) callStep(ctx context.Context, step v1.PipelineStep, req *fnv1.RunF
 	}
 	answer, err := r.runner.Run(ctx, function.Step{
 		XR:        r.key,
+		Kind:      r.in.XR.GroupVersionKind(),
 		Name:      step.Step,
 		Function:  step.FunctionRef.Name,
 		Bootstrap: bootstrapOf(step),

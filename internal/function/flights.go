@@ -15,6 +15,7 @@ type answered struct {
 	*Response
 
 	expires time.Time
+	kept    bool // the function was not called for this
 }
 
 // flights lets those who ask the same at the same time share one call. It is safe

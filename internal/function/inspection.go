@@ -6,6 +6,7 @@ package function
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -13,6 +14,9 @@ import (
 // answered.
 type Inspection struct {
 	XR types.NamespacedName
+
+	// Kind of the XR.
+	Kind schema.GroupVersionKind
 
 	Step     string
 	Function string
@@ -29,10 +33,11 @@ type Inspection struct {
 
 	Request *Request
 
-	// Response is the encoded response, for reading only; nil if there is none,
-	// and then Err says why.
+	// Response is the encoded response, for reading only; nil if there is none.
 	Response []byte
-	Err      error
+
+	// Err is why the round failed, if it did.
+	Err error
 }
 
 // An Inspector is told of each round of each step, by many goroutines at once.

@@ -56,6 +56,14 @@ func countCall(function string, began time.Time, err error) {
 	calls.WithLabelValues(function, codeOf(err).String()).Inc()
 }
 
+func countLookup(function string, wasCalled bool) {
+	from := cached
+	if wasCalled {
+		from = called
+	}
+	lookups.WithLabelValues(function, from).Inc()
+}
+
 func codeOf(err error) codes.Code {
 	var failed *CallError
 	switch {

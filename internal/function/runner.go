@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +21,7 @@ import (
 // MaxCalls is how often one step may call its function in one run.
 const MaxCalls = 6
 
-// RunnerConfig is what a Runner needs; all of it is required.
+// RunnerConfig is what a Runner needs.
 type RunnerConfig struct {
 	Caller  Caller
 	Schemas *Schemas
@@ -35,6 +36,9 @@ type RunnerConfig struct {
 	Functions client.Reader
 
 	Clock clock.PassiveClock
+
+	// Inspector is told of each round. It alone may be nil.
+	Inspector Inspector
 }
 
 // A Runner runs steps of pipelines. It is safe for concurrent use.
@@ -46,6 +50,7 @@ type Runner struct {
 // A Step of a pipeline, to run once for one XR.
 type Step struct {
 	XR       types.NamespacedName
+	Kind     schema.GroupVersionKind // of the XR
 	Name     string
 	Function string
 
@@ -126,7 +131,7 @@ func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
 		if now.trust == firm {
 			shown = append(shown, requirementsOf(now.asked)...)
 		}
-		resp, err := r.respond(ctx, step, fn, now)
+		resp, err := r.respond(ctx, step, fn, now, rounds)
 		if err != nil {
 			return nil, err
 		}
@@ -152,40 +157,60 @@ func (r *Runner) run(ctx context.Context, step Step) (*Answer, error) {
 	return nil, fmt.Errorf("function %q does not settle on what it requires: in call %d of %d %s", step.Function, MaxCalls, MaxCalls, difference)
 }
 
-// respond answers a round with what is kept, with what somebody else is being
-// answered to the same, or with a call.
-func (r *Runner) respond(ctx context.Context, step Step, fn installation, now *round) (answered, error) {
+// respond answers the round of that number, and tells the Inspector.
+func (r *Runner) respond(ctx context.Context, step Step, fn installation, now *round, number int) (answered, error) {
 	req, err := now.request(step.Request)
 	if err != nil {
 		return answered{}, err
 	}
+	began := r.config.Clock.Now()
+	answer, err := r.obtain(ctx, step, fn, now, req)
+	if r.config.Inspector == nil {
+		return answer, err
+	}
+	seen := Inspection{
+		XR: step.XR, Kind: step.Kind, Step: step.Name, Function: step.Function, Round: number,
+		Kept: answer.kept, Began: began, Duration: r.config.Clock.Since(began), Request: req, Err: err,
+	}
+	if answer.Response != nil {
+		seen.Response = answer.encoded
+	}
+	r.config.Inspector.Inspect(seen)
+	return answer, err
+}
+
+// obtain an answer: what is kept, what somebody else is being answered to the
+// same, or else what a call comes to.
+func (r *Runner) obtain(ctx context.Context, step Step, fn installation, now *round, req *Request) (answered, error) {
 	if !fn.keeps {
 		return r.call(ctx, step, fn, req)
 	}
 	key := responseKey{function: step.Function, version: fn.version, tag: req.Tag()}
-	from := cached
+	own := false
 	answer, err := r.flights.share(ctx, key, func() (answered, error) {
 		if found, ok := r.config.Responses.take(key); ok {
 			return found, nil
 		}
-		from = called
+		own = true
 		answer, err := r.call(ctx, step, fn, req)
 		if err == nil && now.reusable(step.Name, answer) {
 			r.config.Responses.put(key, answer)
 		}
 		return answer, err
 	})
-	lookups.WithLabelValues(step.Function, from).Inc()
+	answer.kept = !own
+	countLookup(step.Function, own)
 	return answer, err
 }
 
+// call the function. A response that is refused comes with the error.
 func (r *Runner) call(ctx context.Context, step Step, fn installation, req *Request) (answered, error) {
 	resp, err := r.config.Caller.Call(ctx, step.Function, req)
 	if err != nil {
 		return answered{}, explainSize(err, req)
 	}
 	if err := validate(req.message, resp.message); err != nil {
-		return answered{}, fmt.Errorf("response of function %q: %w", step.Function, err)
+		return answered{Response: resp}, fmt.Errorf("response of function %q: %w", step.Function, err)
 	}
 	out := answered{Response: resp}
 	if ttl := r.ttl(fn, resp.message); ttl > 0 {

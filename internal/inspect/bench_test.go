@@ -33,9 +33,9 @@ func usual(b *testing.B) function.Inspection {
 		}
 		state.Resources[fmt.Sprint("settings-", n)] = &fnv1.Resource{Resource: object}
 	}
-	i := roundOf(1, 1)
-	i.Request.Observed.Resources = state.Resources
-	i.Response = &fnv1.RunFunctionResponse{Desired: state}
+	i := roundOf(b, 1, 1)
+	i.Request = encode(b, &fnv1.RunFunctionRequest{Observed: state})
+	i.Response = encodeResponse(b, &fnv1.RunFunctionResponse{Desired: state})
 	return i
 }
 

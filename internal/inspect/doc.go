@@ -18,6 +18,7 @@
 //
 // The function contract holds bytes only where it holds secrets: credentials and
 // connection details. No bytes are written at all, whichever message they are in.
-// Objects are searched for Secrets at any depth. The messages are shared with the
-// pipeline, and are not changed: what is written is a redacted picture of them.
+// Objects are searched for Secrets at any depth. The encoded messages are
+// shared with the pipeline and are not changed: what is written is a redacted
+// picture of what they decode to.
 package inspect

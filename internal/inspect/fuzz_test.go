@@ -50,7 +50,7 @@ func FuzzARoundIsOneLineOfJSON(f *testing.F) {
 		if proto.Unmarshal(encodedReq, req) != nil || proto.Unmarshal(encodedResp, resp) != nil {
 			t.Skip("not messages")
 		}
-		r := newRound(function.Inspection{Step: step, Request: req, Response: resp})
+		r := newRound(function.Inspection{Step: step, Request: encode(t, req), Response: encodedResp})
 		var out bytes.Buffer
 		if err := (taken{round: &r}).write(&out); err != nil {
 			t.Fatal(err)

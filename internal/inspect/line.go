@@ -8,9 +8,7 @@ import (
 	"io"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
 // A line of the stream that shows a round.
@@ -53,10 +51,14 @@ func (t taken) write(w io.Writer) error {
 	if t.round == nil {
 		return nil
 	}
-	return encoder.Encode(lineOf(t.round))
+	l, err := lineOf(t.round)
+	if err != nil {
+		return err
+	}
+	return encoder.Encode(l)
 }
 
-func lineOf(r *round) line {
+func lineOf(r *round) (line, error) {
 	apiVersion, kind := r.Kind.ToAPIVersionAndKind()
 	l := line{
 		Time:            r.Began.UTC().Format(time.RFC3339Nano),
@@ -64,25 +66,27 @@ func lineOf(r *round) line {
 		Step:            r.Step,
 		Function:        r.Function,
 		Round:           r.Round,
-		Tag:             r.Tag,
 		Kept:            r.Kept,
 		DurationSeconds: r.Duration.Seconds(),
 		TooLarge:        r.tooLarge,
 	}
-	if r.Request != nil {
-		l.Request = picture(r.Request.ProtoReflect())
-	}
-	if r.Response != nil {
-		l.Response = picture(r.Response.ProtoReflect())
-	}
 	if r.Err != nil {
 		l.Error = r.Err.Error()
 	}
-	return l
-}
-
-// kindOf returns the kind of the XR that the request shows.
-func kindOf(req *fnv1.RunFunctionRequest) schema.GroupVersionKind {
-	fields := req.GetObserved().GetComposite().GetResource().GetFields()
-	return schema.FromAPIVersionAndKind(fields["apiVersion"].GetStringValue(), fields["kind"].GetStringValue())
+	if r.Request != nil {
+		request, err := r.Request.Decode()
+		if err != nil {
+			return line{}, err
+		}
+		request.Meta = nil // the tag is told, and all else in it is always the same
+		l.Request, l.Tag = picture(request.ProtoReflect()), r.Request.Tag()
+	}
+	if r.Response != nil {
+		response, err := function.NewResponse(r.Response)
+		if err != nil {
+			return line{}, err
+		}
+		l.Response = picture(response.Message().ProtoReflect())
+	}
+	return l, nil
 }

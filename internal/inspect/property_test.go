@@ -7,11 +7,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
@@ -136,16 +134,15 @@ func (w *writer) response() *fnv1.RunFunctionResponse {
 	return &fnv1.RunFunctionResponse{Desired: w.state(), Context: w.object(), Output: w.object()}
 }
 
-// No secret is written, all else is, and the messages stay as they are.
+// No secret is written, and all else is.
 func TestSecretsAreNeverWrittenProperty(t *testing.T) {
 	encodedMark := base64.StdEncoding.EncodeToString([]byte(secretMark))[:8]
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &writer{T: rt}
 		req, resp := w.request(), w.response()
-		before := []proto.Message{proto.Clone(req), proto.Clone(resp)}
 
 		var out bytes.Buffer
-		r := newRound(function.Inspection{Request: req, Response: resp, Err: errors.New("no")})
+		r := newRound(function.Inspection{Request: encode(t, req), Response: encodeResponse(t, resp), Err: errors.New("no")})
 		if err := (taken{round: &r}).write(&out); err != nil {
 			rt.Fatal(err)
 		}
@@ -156,11 +153,6 @@ func TestSecretsAreNeverWrittenProperty(t *testing.T) {
 		}
 		if n := strings.Count(out.String(), publicMark); n != w.public {
 			rt.Fatalf("%d of %d values that are no secrets are written: %s", n, w.public, out.String())
-		}
-		for i, m := range []proto.Message{req, resp} {
-			if !proto.Equal(before[i], m) {
-				rt.Fatal(fmt.Sprintf("message %d was changed", i))
-			}
 		}
 	})
 }

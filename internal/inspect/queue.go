@@ -13,8 +13,10 @@ import (
 const (
 	// maxRounds is how many rounds wait to be written at most.
 	maxRounds = 1024
-	// maxBytes is how much those rounds may take, as sizeOf estimates it.
+	// maxBytes is how much those rounds may take.
 	maxBytes = 16 << 20
+	// roundBytes is what a round takes beyond its messages.
+	roundBytes = 512
 )
 
 // A queue holds the rounds that are still to be written, oldest first, but for
@@ -73,15 +75,20 @@ func (q *queue) put(i function.Inspection) {
 
 func newRound(i function.Inspection) round {
 	r := round{Inspection: i}
-	if r.Kind.Empty() {
-		r.Kind = kindOf(i.Request)
-	}
-	r.size = sizeOf(i, maxBytes)
-	if r.size > maxBytes {
+	if r.size = sizeOf(i); r.size > maxBytes {
 		r.Request, r.Response, r.tooLarge = nil, nil, true
-		r.size = sizeOf(r.Inspection, maxBytes)
+		r.size = sizeOf(r.Inspection)
 	}
 	return r
+}
+
+// sizeOf is what a round takes, in bytes.
+func sizeOf(i function.Inspection) int {
+	size := roundBytes + len(i.Response)
+	if i.Request != nil {
+		size += i.Request.Size()
+	}
+	return size
 }
 
 // next waits until there is something to take. Once the context has ended nothing

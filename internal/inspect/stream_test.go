@@ -20,7 +20,9 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
@@ -59,16 +61,37 @@ func start(t *testing.T, s *Stream) (stop func()) {
 }
 
 // roundOf is a round of that number, whose request has about that many bytes.
-func roundOf(n, bytes int) function.Inspection {
+func roundOf(t testing.TB, n, bytes int) function.Inspection {
+	t.Helper()
 	xr := &structpb.Struct{Fields: map[string]*structpb.Value{
 		"apiVersion": structpb.NewStringValue("example.org/v1"),
 		"kind":       structpb.NewStringValue("Greeting"),
 		"spec":       structpb.NewStringValue(strings.Repeat("x", bytes)),
 	}}
 	return function.Inspection{
-		XR: types.NamespacedName{Namespace: "team-a", Name: "hello"}, Step: "greet", Function: "greeter", Round: n,
-		Request: &fnv1.RunFunctionRequest{Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: xr}}},
+		XR: types.NamespacedName{Namespace: "team-a", Name: "hello"}, Kind: greeting, Step: "greet", Function: "greeter", Round: n,
+		Request: encode(t, &fnv1.RunFunctionRequest{Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: xr}}}),
 	}
+}
+
+var greeting = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Greeting"}
+
+func encode(t testing.TB, message *fnv1.RunFunctionRequest) *function.Request {
+	t.Helper()
+	req, err := function.NewRequest(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+func encodeResponse(t testing.TB, message *fnv1.RunFunctionResponse) []byte {
+	t.Helper()
+	encoded, err := proto.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
 }
 
 // shown is what tests read of a line.
@@ -147,12 +170,12 @@ func TestARoundIsALineOfTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rounds.jsonl")
 	s := NewStream(parse(t, "file:"+path), logr.Discard())
 	stop := start(t, s)
-	i := roundOf(2, 1)
-	i.Tag, i.Kept, i.Err = "abc", true, errors.New("it <failed>")
+	i := roundOf(t, 2, 1)
+	i.Kept, i.Err = true, errors.New("it <failed>")
 	i.Began, i.Duration = time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.FixedZone("", 3600)), 1500*time.Microsecond
 	s.Inspect(i)
-	i.Round, i.Tag, i.Kept, i.Err = 3, "def", false, nil
-	i.Response = &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_NORMAL, Message: "done"}}}
+	i.Round, i.Kept, i.Err = 3, false, nil
+	i.Response = encodeResponse(t, &fnv1.RunFunctionResponse{Results: []*fnv1.Result{{Severity: fnv1.Severity_SEVERITY_NORMAL, Message: "done"}}})
 	s.Inspect(i)
 	stop()
 
@@ -160,8 +183,8 @@ func TestARoundIsALineOfTheFile(t *testing.T) {
 		`"step":"greet","function":"greeter",`
 	const request = `"request":{"observed":{"composite":{"resource":{"apiVersion":"example.org/v1","kind":"Greeting","spec":"x"}}}},`
 	want := []string{
-		head + `"round":2,"tag":"abc","kept":true,"durationSeconds":0.0015,` + request + `"error":"it <failed>"}`,
-		head + `"round":3,"tag":"def","kept":false,"durationSeconds":0.0015,` + request +
+		head + `"round":2,"tag":"` + i.Request.Tag() + `","kept":true,"durationSeconds":0.0015,` + request + `"error":"it <failed>"}`,
+		head + `"round":3,"tag":"` + i.Request.Tag() + `","kept":false,"durationSeconds":0.0015,` + request +
 			`"response":{"results":[{"message":"done","severity":"SEVERITY_NORMAL"}]}}`,
 	}
 	if diff := cmp.Diff(want, readFile(t, path)); diff != "" {
@@ -183,7 +206,7 @@ func TestAFileIsAppendedToAfterEndingWhatWasNotEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := NewStream(parse(t, "file:"+path), logr.Discard())
-		s.Inspect(roundOf(1, 1))
+		s.Inspect(roundOf(t, 1, 1))
 		start(t, s)()
 		lines := readFile(t, path)
 		if len(lines) != want || readLine(t, lines[len(lines)-1]).Round != 1 {
@@ -196,11 +219,11 @@ func TestWhatIsQueuedIsWrittenAtTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rounds.jsonl")
 	s := NewStream(parse(t, "file:"+path), logr.Discard())
 	for n := range 100 {
-		s.Inspect(roundOf(n, 1))
+		s.Inspect(roundOf(t, n, 1))
 	}
 	before := testutil.ToFloat64(droppedTotal)
 	start(t, s)() // ended as soon as it has started
-	s.Inspect(roundOf(100, 1))
+	s.Inspect(roundOf(t, 100, 1))
 	if lines := readFile(t, path); len(lines) != 100 {
 		t.Errorf("want 100 lines, got %d", len(lines))
 	}
@@ -221,7 +244,7 @@ func TestAFileThatCannotBeWrittenIsTriedAgainAndLoggedOnce(t *testing.T) {
 	}, funcr.Options{})
 	s := NewStream(parse(t, "file:"+path), log)
 	stop := start(t, s)
-	s.Inspect(roundOf(1, 1))
+	s.Inspect(roundOf(t, 1, 1))
 	waitFor(t, "an error that is logged", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -264,7 +287,7 @@ func TestAViewerThatStallsHoldsNothingUp(t *testing.T) {
 	var slowest time.Duration
 	for n := range all {
 		began := time.Now()
-		s.Inspect(roundOf(n, 20<<10))
+		s.Inspect(roundOf(t, n, 20<<10))
 		slowest = max(slowest, time.Since(began))
 	}
 	if slowest > time.Second { // a write would wait for ever
@@ -292,7 +315,7 @@ func TestAViewerIsToldOfWhatItMissed(t *testing.T) {
 	before := testutil.ToFloat64(droppedTotal)
 	const all = 3 * maxRounds
 	for n := range all {
-		s.Inspect(roundOf(n, 2<<10))
+		s.Inspect(roundOf(t, n, 2<<10))
 	}
 	want := int(testutil.ToFloat64(droppedTotal) - before)
 
@@ -318,7 +341,7 @@ func TestAViewerMayComeLateAndGoAndComeBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "viewer.sock")
 	s := NewStream(parse(t, "unix:"+path), logr.Discard())
 	stop := start(t, s)
-	s.Inspect(roundOf(1, 1))
+	s.Inspect(roundOf(t, 1, 1))
 
 	late := listen(t, path)
 	conn := late.accept()
@@ -328,11 +351,11 @@ func TestAViewerMayComeLateAndGoAndComeBack(t *testing.T) {
 	if err := errors.Join(conn.Close(), late.listener.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.Inspect(roundOf(2, 1))
+	s.Inspect(roundOf(t, 2, 1))
 
 	back := listen(t, path)
 	conn = back.accept()
-	s.Inspect(roundOf(3, 1))
+	s.Inspect(roundOf(t, 3, 1))
 	got := back.lines(bufio.NewReader(conn), 2)
 	if diff := cmp.Diff([]shown{{Round: 2}, {Round: 3}}, got); diff != "" {
 		t.Errorf("after the viewer is back (-want +got):\n%s", diff)
