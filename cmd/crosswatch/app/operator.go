@@ -54,6 +54,7 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 		Reader:           mgr.GetClient(),
 		Namespace:        o.Namespace,
 		AllowDevelopment: o.AllowDevelopmentFunctions,
+		MessageLimit:     o.FunctionMessageLimit,
 	})
 	if err != nil {
 		return nil, err

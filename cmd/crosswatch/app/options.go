@@ -40,6 +40,8 @@ type Options struct {
 	DefaultResponseTTL time.Duration
 	// FunctionCacheBytes is how much memory function responses may take that are kept until their TTL ends; 0 keeps none.
 	FunctionCacheBytes uint64
+	// FunctionMessageLimit is the largest request to a function, and the largest response of one, in bytes.
+	FunctionMessageLimit int
 	// MaxConcurrentReconciles is how many XRs of one kind are reconciled at once.
 	MaxConcurrentReconciles int
 	// AllowDevelopmentFunctions permits plain-text calls of the servers that Functions' development annotations name.
@@ -83,6 +85,7 @@ func NewOptions() Options {
 		StatusInterval:           30 * time.Second,
 		DefaultResponseTTL:       4 * time.Hour,
 		FunctionCacheBytes:       function.DefaultResponsesBytes,
+		FunctionMessageLimit:     function.DefaultMessageLimit,
 		MaxConcurrentReconciles:  32,
 		LogLevel:                 LogLevelInfo,
 		LogFormat:                LogFormatJSON,
@@ -116,6 +119,8 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 		"TTL of function responses that state none, or exactly 60s, which is the function SDKs' default; 60s takes all as they are")
 	fs.Uint64Var(&o.FunctionCacheBytes, "function-cache-bytes", o.FunctionCacheBytes,
 		"memory for function responses that are kept until their TTL ends; 0 keeps none")
+	fs.IntVar(&o.FunctionMessageLimit, "function-message-limit", o.FunctionMessageLimit,
+		"largest request to a function, and largest response of one, in bytes; the function has a limit of its own")
 	fs.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", o.MaxConcurrentReconciles,
 		"how many XRs of one kind are reconciled at once")
 	fs.BoolVar(&o.AllowDevelopmentFunctions, "allow-development-functions", o.AllowDevelopmentFunctions,

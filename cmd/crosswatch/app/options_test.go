@@ -24,7 +24,7 @@ func TestAddFlags(t *testing.T) {
 		"--kubeconfig=k", "--namespace=n", "--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect",
 		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s", "--leader-elect-retry-period=2s",
 		"--sync-interval=1m", "--sweep-interval=2m", "--status-interval=3m", "--default-response-ttl=4m",
-		"--function-cache-bytes=7", "--max-concurrent-reconciles=5", "--allow-development-functions", "--inspect=unix:/i",
+		"--function-cache-bytes=6", "--function-message-limit=7", "--max-concurrent-reconciles=5", "--allow-development-functions", "--inspect=unix:/i",
 		"--log-level=debug", "--log-format=console",
 	}
 	got := NewOptions()
@@ -37,7 +37,7 @@ func TestAddFlags(t *testing.T) {
 		Kubeconfig: "k", Namespace: "n", MetricsBindAddress: ":1", HealthProbeBindAddress: ":2", LeaderElect: true,
 		LeaderElectLeaseDuration: 30 * time.Second, LeaderElectRenewDeadline: 20 * time.Second, LeaderElectRetryPeriod: 2 * time.Second,
 		SyncInterval: time.Minute, SweepInterval: 2 * time.Minute, StatusInterval: 3 * time.Minute, DefaultResponseTTL: 4 * time.Minute,
-		FunctionCacheBytes: 7, MaxConcurrentReconciles: 5, AllowDevelopmentFunctions: true, Inspect: "unix:/i",
+		FunctionCacheBytes: 6, FunctionMessageLimit: 7, MaxConcurrentReconciles: 5, AllowDevelopmentFunctions: true, Inspect: "unix:/i",
 		LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
 		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay,
 	}
@@ -66,6 +66,8 @@ func TestValidate(t *testing.T) {
 		"Workers":   {change: func(o *Options) { o.MaxConcurrentReconciles = 0 }, want: []string{"--max-concurrent-reconciles"}},
 		"Inspect":   {change: func(o *Options) { o.Inspect = "file:/var/tmp/rounds.jsonl" }},
 		"NoScheme":  {change: func(o *Options) { o.Inspect = "/var/tmp/rounds.jsonl" }, want: []string{"--inspect"}},
+		"Messages":  {change: func(o *Options) { o.FunctionMessageLimit = 64 }, want: []string{"--function-message-limit"}},
+		"TooLong":   {change: func(o *Options) { o.FunctionMessageLimit = 1 << 31 }, want: []string{"--function-message-limit"}},
 		"Retries":   {change: func(o *Options) { o.RetryMaxDelay = 0 }, want: []string{"retry delays"}},
 		"ShortLease": {
 			change: func(o *Options) {

@@ -6,6 +6,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -33,6 +34,7 @@ func (o *Options) Validate() error {
 		validateInterval("--sweep-interval", o.SweepInterval),
 		o.validateStatusInterval(),
 		validateInterval("--default-response-ttl", o.DefaultResponseTTL),
+		o.validateMessageLimit(),
 		o.validateConcurrency(),
 		o.validateInspect(),
 		validateOneOf("--log-level", o.LogLevel, LogLevelDebug, LogLevelInfo, LogLevelError),
@@ -64,6 +66,15 @@ func (o *Options) validateLease() error {
 			leaderelection.JitterFactor, renew, longest))
 	}
 	return errors.Join(append(faults, validateInterval("--leader-elect-retry-period", retry))...)
+}
+
+// validateMessageLimit refuses less than even a small XR needs, as 64 for 64 MiB would be, and more than a message can have.
+func (o *Options) validateMessageLimit() error {
+	const least, most = 64 << 10, math.MaxInt32
+	if o.FunctionMessageLimit < least || o.FunctionMessageLimit > most {
+		return fmt.Errorf("--function-message-limit: must be between %d and %d bytes, not %d", least, most, o.FunctionMessageLimit)
+	}
+	return nil
 }
 
 func (o *Options) validateConcurrency() error {
