@@ -6,6 +6,7 @@ package function
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -14,6 +15,9 @@ import (
 // maxCause is how much of what a function says about its failure is kept, in
 // bytes: it goes into a condition of the XR.
 const maxCause = 1024
+
+// maxQuoted is how much of a name that a function gave is shown, in bytes.
+const maxQuoted = 100
 
 // A CallError says why a function could not be called, or did not answer. Its
 // text is the same each time for the same cause.
@@ -45,7 +49,7 @@ func (c *connection) localFault(code codes.Code) *fault {
 	case codes.Unavailable:
 		flt.cause = "the connection broke during the call: did the function crash?"
 	case codes.Internal:
-		flt.cause = "what it answered is no response of a composition function, or it broke off"
+		flt.cause = "what it answered is no response of a composition function, is nested too deeply to be read, or broke off"
 	case codes.ResourceExhausted:
 		flt.cause = "the response is larger than the limit of " + asSize(c.messageLimit)
 	case codes.Unimplemented:
@@ -82,11 +86,21 @@ func stable(message string) string {
 	message = strings.ToValidUTF8(strings.TrimSpace(message), "\uFFFD")
 	message = localSocket.ReplaceAllString(message, "")
 	message = pointer.ReplaceAllString(message, "0x…")
-	if len(message) > maxCause {
-		message = strings.ToValidUTF8(message[:maxCause], "") + "…"
-	}
 	if message == "" {
 		return "it gave no reason"
 	}
-	return message
+	return shorten(message, maxCause)
+}
+
+// quote a name that a function gave, whatever it is and however long.
+func quote(name string) string {
+	return strconv.Quote(shorten(name, maxQuoted))
+}
+
+// shorten cuts a text, between characters, to about that many bytes.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }

@@ -5,10 +5,15 @@ package function
 
 import (
 	"encoding/json"
+	"errors"
+	"math"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
@@ -43,6 +48,12 @@ func FuzzDecodeRequirements(f *testing.F) {
 			t.Skip("not a message")
 		}
 		got, err := decodeRequirements("step", asked)
+		if limitRequirements(asked) != nil {
+			if err == nil || len(got) != 0 {
+				t.Errorf("got %d requirements and error %v of more than anybody may ask for", len(got), err)
+			}
+			return
+		}
 		all := len(asked.GetResources()) + len(asked.GetExtraResources()) + len(asked.GetSchemas()) //nolint:staticcheck // Older functions know nothing else.
 		if (err == nil) != (len(got) == all) {
 			t.Errorf("got %d of %d requirements, and error %v", len(got), all, err)
@@ -67,6 +78,48 @@ func FuzzDecodeRequirements(f *testing.F) {
 			t.Errorf("the answer asks for more than itself: %v", got)
 		}
 	})
+}
+
+// Whatever bytes a function answers with, they are taken or refused, with the same
+// words each time and few enough for a condition.
+func FuzzDecodeResponse(f *testing.F) {
+	endless := strings.Repeat("x", 2*maxName)
+	addEncoded(f,
+		&fnv1.RunFunctionResponse{},
+		&fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Tag: "tag", Ttl: durationpb.New(time.Minute)}},
+		&fnv1.RunFunctionResponse{Meta: &fnv1.ResponseMeta{Ttl: &durationpb.Duration{Seconds: 1, Nanos: -1}}},
+		&fnv1.RunFunctionResponse{Desired: &fnv1.State{Resources: map[string]*fnv1.Resource{endless: {}, "\x00": {}}}},
+		&fnv1.RunFunctionResponse{Context: &structpb.Struct{Fields: map[string]*structpb.Value{endless: structpb.NewNumberValue(math.NaN())}}},
+		&fnv1.RunFunctionResponse{Requirements: resources(map[string]*fnv1.ResourceSelector{
+			endless: {ApiVersion: endless, Kind: endless}, "labels": byLabels(map[string]string{endless: endless}),
+		})},
+	)
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		resp := &fnv1.RunFunctionResponse{}
+		if proto.Unmarshal(encoded, resp) != nil {
+			t.Skip("not a message")
+		}
+		first, again := faultOf(resp), faultOf(resp)
+		if (first == nil) != (again == nil) || first != nil && first.Error() != again.Error() {
+			t.Errorf("the error changes from %v to %v", first, again)
+		}
+		if first != nil && len(first.Error()) > maxCause {
+			t.Errorf("the error has %d bytes: %.200s", len(first.Error()), first)
+		}
+	})
+}
+
+// faultOf is what the runner says of a response's content: what is wrong with it
+// or, as if that did not settle, what it asks for.
+func faultOf(resp *fnv1.RunFunctionResponse) error {
+	if err := validate(&fnv1.RunFunctionRequest{Meta: &fnv1.RequestMeta{Tag: "tag"}}, resp); err != nil {
+		return err
+	}
+	asked, err := decodeRequirements("step", resp.GetRequirements())
+	if err != nil {
+		return err
+	}
+	return errors.New((&round{}).difference(asked))
 }
 
 // A response that is valid holds nothing that JSON can't say.

@@ -11,22 +11,42 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 )
 
+const (
+	// maxRequirements is how much one answer may ask for. Each requirement is
+	// recorded, and read again for each run.
+	maxRequirements = 1000
+
+	// maxRequirementsSize is how long all of it may be, in bytes.
+	maxRequirementsSize = 1 << 20
+
+	// maxSelector is how much of a selector a text shows, in bytes.
+	maxSelector = 500
+)
+
 // decodeRequirements returns what an answer asks for, sorted, and an error if
-// any of it makes no sense. The rest is returned all the same.
+// any of it makes no sense. The rest is returned all the same, unless it is more
+// than anybody may ask for: then nothing is.
 func decodeRequirements(step string, asked *fnv1.Requirements) ([]dependency.Requirement, error) {
+	if err := limitRequirements(asked); err != nil {
+		return nil, err
+	}
 	var out []dependency.Requirement
 	var invalid error
 	add := func(r dependency.Requirement, err error) {
 		if err == nil {
+			err = limitNames(r)
+		}
+		if err == nil {
 			out = append(out, r)
 		} else if invalid == nil {
-			invalid = fmt.Errorf("requirement %q in %s: %w", r.Name, field(r), err)
+			invalid = fmt.Errorf("requirement %s in %s: %w", quote(r.Name), field(r), err)
 		}
 	}
 	for _, source := range []struct {
@@ -51,6 +71,31 @@ func decodeRequirements(step string, asked *fnv1.Requirements) ([]dependency.Req
 	return out, invalid
 }
 
+func limitRequirements(asked *fnv1.Requirements) error {
+	many := len(asked.GetResources()) + len(asked.GetExtraResources()) + len(asked.GetSchemas()) //nolint:staticcheck // Older functions ask by nothing else.
+	if many > maxRequirements {
+		return fmt.Errorf("it asks for more than %d things at once: the function must ask by labels, or by kind alone, for what is alike", maxRequirements)
+	}
+	if proto.Size(asked) > maxRequirementsSize {
+		return fmt.Errorf("what it asks for takes more than %d bytes to say: the function must ask by fewer and shorter selectors", maxRequirementsSize)
+	}
+	return nil
+}
+
+// limitNames refuses what nothing can be called, before it is kept.
+func limitNames(r dependency.Requirement) error {
+	kind := r.Reference.GVK
+	if field(r) == fieldSchemas {
+		kind = r.Subject
+	}
+	for _, name := range []string{r.Name, kind.Group, kind.Version, kind.Kind, r.Reference.Namespace, r.Reference.Name} {
+		if len(name) > maxName {
+			return fmt.Errorf("it holds a name of more than %d bytes", maxName)
+		}
+	}
+	return nil
+}
+
 func decodeSelector(selector *fnv1.ResourceSelector) (dependency.Reference, error) {
 	gvk, err := decodeKind(selector.GetApiVersion(), selector.GetKind())
 	if err != nil {
@@ -71,11 +116,11 @@ func decodeSelector(selector *fnv1.ResourceSelector) (dependency.Reference, erro
 
 func decodeKind(apiVersion, kind string) (schema.GroupVersionKind, error) {
 	if apiVersion == "" || kind == "" {
-		return schema.GroupVersionKind{}, fmt.Errorf("api_version is %q and kind is %q: the function must set both", apiVersion, kind)
+		return schema.GroupVersionKind{}, fmt.Errorf("api_version is %s and kind is %s: the function must set both", quote(apiVersion), quote(kind))
 	}
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || gv.Version == "" {
-		return schema.GroupVersionKind{}, fmt.Errorf("api_version %q is neither a version nor a group and a version, as in apps/v1", apiVersion)
+		return schema.GroupVersionKind{}, fmt.Errorf("api_version %s is neither a version nor a group and a version, as in apps/v1", quote(apiVersion))
 	}
 	return gv.WithKind(kind), nil
 }
@@ -123,9 +168,10 @@ func sameSelector(a, b dependency.Requirement) bool {
 // describeSelector says what is asked for, and in which slot.
 func describeSelector(r dependency.Requirement) string {
 	if field(r) == fieldSchemas {
-		return fmt.Sprintf("%s %q (%s %s)", fieldSchemas, r.Name, r.Subject.GroupVersion(), r.Subject.Kind)
+		subject := r.Subject.GroupVersion().String() + " " + r.Subject.Kind
+		return fmt.Sprintf("%s %s (%s)", fieldSchemas, quote(r.Name), shorten(subject, maxSelector))
 	}
-	return fmt.Sprintf("%s %q (%s)", field(r), r.Name, r.Reference)
+	return fmt.Sprintf("%s %s (%s)", field(r), quote(r.Name), shorten(r.Reference.String(), maxSelector))
 }
 
 func compareRequirements(a, b dependency.Requirement) int {
