@@ -35,7 +35,7 @@ func (c *Connections) credentials(at target, a *attempt) credentials.TransportCr
 	}
 	return &mutualTLS{
 		TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}),
-		secret:               types.NamespacedName{Namespace: c.config.Namespace, Name: ClientSecretName},
+		secret:               c.secretName(),
 		reader:               c.config.Reader,
 		attempt:              a,
 	}
@@ -63,8 +63,8 @@ func (w *watchedCredentials) Clone() credentials.TransportCredentials {
 	return &watchedCredentials{TransportCredentials: w.TransportCredentials.Clone(), attempt: w.attempt}
 }
 
-// mutualTLS reads our certificate at each handshake, so that a rotated one is
-// used without a restart. The function's name is verified against the host of
+// mutualTLS reads our certificate at each handshake: that gRPC connects again by
+// itself must not bring an old one back. The function's name is verified against the host of
 // its endpoint.
 type mutualTLS struct {
 	credentials.TransportCredentials // for all but the handshake

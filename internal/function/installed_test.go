@@ -6,6 +6,7 @@ package function
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -27,6 +28,7 @@ type installed struct {
 	functions map[string]*pkgv1.Function
 	revisions map[string]*pkgv1.FunctionRevision
 	secret    *corev1.Secret
+	versions  int // of the Secret
 }
 
 func newInstalled() *installed {
@@ -65,7 +67,8 @@ func (i *installed) revise(name string, revision int64, endpoint string) {
 func (i *installed) setSecret(data map[string][]byte) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.secret = &corev1.Secret{Data: data}
+	i.versions++
+	i.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(i.versions)}, Data: data}
 }
 
 func (i *installed) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {

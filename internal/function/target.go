@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,12 @@ import (
 type target struct {
 	endpoint string // a gRPC target
 	plain    bool   // without TLS
+
+	// certificate is the version of the Secret with ours, empty if there is none
+	// or none is needed. A connection lasts no longer: one that was made with a
+	// certificate which somebody replaced, since it expires or is known to others,
+	// would be used until the function restarts.
+	certificate string
 }
 
 // find where the function is called now.
@@ -48,7 +55,21 @@ func (c *Connections) find(ctx context.Context, function string) (target, error)
 	case active.Status.Endpoint == "":
 		return target{}, fmt.Errorf("its FunctionRevision %q has no endpoint yet", active.Name)
 	}
-	return target{endpoint: active.Status.Endpoint}, nil
+	return target{endpoint: active.Status.Endpoint, certificate: c.certificate(ctx)}, nil
+}
+
+// certificate returns the version of the Secret with our certificate. If it can't
+// be read, the handshake says why.
+func (c *Connections) certificate(ctx context.Context) string {
+	secret := &corev1.Secret{}
+	if err := c.config.Reader.Get(ctx, c.secretName(), secret); err != nil {
+		return ""
+	}
+	return secret.ResourceVersion
+}
+
+func (c *Connections) secretName() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.config.Namespace, Name: ClientSecretName}
 }
 
 // activeRevision of the function; nil if there is none. While one revision
