@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -28,6 +29,17 @@ const (
 // deadlineSlack is how much earlier than ours the function's clock may run out.
 const deadlineSlack = 20 * time.Millisecond
 
+// A connection that was silent for the interval is pinged once a call needs it,
+// and closed unless something comes back in time. gRPC servers hang up on who
+// pings more often than every five minutes, unless they are told otherwise; the
+// sixth is for pings that are delayed on their way. The timeout is also how long
+// the kernel waits for data to be acknowledged before it gives a connection up:
+// that finds a host that vanished in the middle of calls.
+const (
+	pingInterval = 6 * time.Minute
+	pingTimeout  = 10 * time.Second
+)
+
 // A headless Service has an address for each Pod: use them all.
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
@@ -36,6 +48,7 @@ type connection struct {
 	target         target
 	client         *grpc.ClientConn
 	attempt        *attempt
+	gate           *gate
 	callTimeout    time.Duration
 	connectTimeout time.Duration
 	messageLimit   int
@@ -44,32 +57,42 @@ type connection struct {
 	beta atomic.Bool
 
 	// Guarded by Connections.mu.
-	calls   int
-	retired bool
+	calls    int
+	retired  bool
+	doubtful bool // a call had no answer on it: the next ones use another
 
 	mu      sync.Mutex // guards what follows; not held while waiting
 	down    *fault     // why the function could not be reached; nil if it could, or nobody tried yet
 	retryAt time.Time  // when to try again with a new connection, if down
 }
 
-// dial the target, without waiting for the connection. down is why an earlier
-// connection to it failed.
-func (c *Connections) dial(at target, down *fault) (*connection, error) {
+// dial the target, without waiting for the connection. before is an earlier
+// connection to it, if any, and down why that failed.
+func (c *Connections) dial(at target, before *connection, down *fault) (*connection, error) {
 	conn := &connection{
 		target:         at,
 		attempt:        &attempt{},
+		gate:           newGate(c.config.HangingCalls),
 		callTimeout:    c.config.CallTimeout,
 		connectTimeout: c.config.ConnectTimeout,
 		messageLimit:   c.config.MessageLimit,
 		down:           down,
 		retryAt:        time.Now().Add(c.config.ConnectTimeout),
 	}
+	if before != nil && before.target.endpoint == at.endpoint {
+		conn.gate = before.gate
+	}
 	retry := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: c.config.ConnectTimeout}
 	client, err := grpc.NewClient(at.endpoint,
 		grpc.WithTransportCredentials(c.credentials(at, conn.attempt)),
 		grpc.WithContextDialer(conn.attempt.dial),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: c.config.ConnectTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
+		// Whoever can write to the function's DNS has no say in how it is called.
+		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultServiceConfig(serviceConfig),
+		// gRPC still repeats a call that it knows the function has not seen.
+		grpc.WithDisableRetry(),
 		grpc.WithDefaultCallOptions(
 			grpc.ForceCodecV2(codec{}),
 			grpc.MaxCallSendMsgSize(c.config.MessageLimit),
@@ -108,7 +131,18 @@ func (c *connection) call(ctx context.Context, req *Request, probe bool) (*Respo
 	if req.Size() > c.messageLimit {
 		return nil, &fault{code: codes.ResourceExhausted, cause: "the request is larger than the limit of " + asSize(c.messageLimit)}
 	}
+	passage, refused := c.gate.enter(ctx)
+	if refused != nil {
+		return nil, refused
+	}
+	resp, flt := c.callKnown(ctx, req)
+	c.gate.leave(passage, flt)
+	return resp, flt
+}
 
+// callKnown calls the function under the name that it is known to have, and under
+// the other if it has not.
+func (c *connection) callKnown(ctx context.Context, req *Request) (*Response, *fault) {
 	method, other := methodV1, methodV1Beta1
 	if c.beta.Load() {
 		method, other = other, method
@@ -130,7 +164,7 @@ func (c *connection) call(ctx context.Context, req *Request, probe bool) (*Respo
 func (c *connection) invoke(ctx context.Context, method string, req *Request) (*Response, *fault) {
 	resp := &Response{}
 	trailer := metadata.MD{}
-	err := c.client.Invoke(ctx, method, req, resp, grpc.Trailer(&trailer))
+	err := c.client.Invoke(ctx, method, req, resp, grpc.Trailer(&trailer), grpc.WaitForReady(true))
 	if err == nil {
 		return resp, nil
 	}

@@ -18,6 +18,7 @@ const (
 	DefaultCallTimeout    = 20 * time.Second
 	DefaultConnectTimeout = 5 * time.Second
 	DefaultMessageLimit   = 64 << 20
+	DefaultHangingCalls   = 8
 )
 
 var errConnectionsClosed = errors.New("connections to functions are closed")
@@ -48,11 +49,19 @@ type ConnectionsConfig struct {
 	// MessageLimit is the largest request and the largest response, in bytes.
 	// Zero means DefaultMessageLimit.
 	MessageLimit int
+
+	// HangingCalls is how many calls of one function may wait for an answer that
+	// is overdue, before others are refused. It must be well below the number of
+	// workers. Zero means DefaultHangingCalls.
+	HangingCalls int
 }
 
 // Connections is the Caller that goes over the wire. It keeps one connection a
-// function and dials again when the function's endpoint changes. Connections
-// use mutual TLS, except to development servers.
+// function and dials again when the function's endpoint or our certificate
+// changes. Connections use mutual TLS, except to development servers.
+//
+// A call that may have reached its function is not repeated. One that waits for
+// the connection to be made again, as when the function restarts, costs only time.
 //
 // It is safe for concurrent use. Close it to release its connections.
 type Connections struct {
@@ -78,6 +87,9 @@ func NewConnections(config ConnectionsConfig) (*Connections, error) {
 	}
 	if config.MessageLimit == 0 {
 		config.MessageLimit = DefaultMessageLimit
+	}
+	if config.HangingCalls == 0 {
+		config.HangingCalls = DefaultHangingCalls
 	}
 	return &Connections{config: config, open: map[string]*connection{}}, nil
 }
@@ -108,6 +120,9 @@ func (c *Connections) callOn(
 	limited, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
 	defer cancel()
 	resp, flt := conn.call(limited, req, probe)
+	if flt != nil && flt.silent {
+		c.doubt(conn)
+	}
 	switch {
 	case flt == nil:
 		return resp, nil
@@ -160,7 +175,7 @@ func (c *Connections) acquireLocked(function string, at target) (conn, idle *con
 
 	conn = c.open[function]
 	var down *fault
-	if conn != nil && conn.target == at {
+	if conn != nil && conn.target == at && !conn.doubtful {
 		if down = conn.worn(); down == nil {
 			conn.calls++
 			return conn, nil, false, nil
@@ -169,7 +184,7 @@ func (c *Connections) acquireLocked(function string, at target) (conn, idle *con
 
 	// A new connection resolves the name again, which an old one may do only
 	// rarely: a function that moved is found.
-	fresh, err := c.dial(at, down)
+	fresh, err := c.dial(at, conn, down)
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -177,6 +192,15 @@ func (c *Connections) acquireLocked(function string, at target) (conn, idle *con
 	c.open[function] = fresh
 	fresh.calls++
 	return fresh, idle, down != nil, nil
+}
+
+// doubt makes the next call use another connection. Nobody can tell a function
+// that hangs from a connection that something on the way keeps open, although it
+// leads nowhere. The calls that are under way on it go on.
+func (c *Connections) doubt(conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conn.doubtful = true
 }
 
 // retireLocked makes the function's connection, if any, unavailable for new

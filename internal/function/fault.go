@@ -37,6 +37,9 @@ func (e *CallError) Error() string {
 type fault struct {
 	code  codes.Code
 	cause string
+
+	// silent tells that there was no answer in time, nor anything else.
+	silent bool
 }
 
 // localFault words an error that gRPC made on this side, of which only the code
@@ -45,6 +48,7 @@ func (c *connection) localFault(code codes.Code) *fault {
 	flt := &fault{code: code}
 	switch code {
 	case codes.DeadlineExceeded:
+		flt.silent = true
 		flt.cause = fmt.Sprintf("no answer within %s", c.callTimeout)
 	case codes.Unavailable:
 		flt.cause = "the connection broke during the call: did the function crash?"

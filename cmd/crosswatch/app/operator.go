@@ -55,6 +55,8 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 		Namespace:        o.Namespace,
 		AllowDevelopment: o.AllowDevelopmentFunctions,
 		MessageLimit:     o.FunctionMessageLimit,
+		// A function that hangs leaves most workers of a kind to others.
+		HangingCalls: max(1, o.MaxConcurrentReconciles/4),
 	})
 	if err != nil {
 		return nil, err
