@@ -35,10 +35,7 @@ const deadlineSlack = 20 * time.Millisecond
 // sixth is for pings that are delayed on their way. The timeout is also how long
 // the kernel waits for data to be acknowledged before it gives a connection up:
 // that finds a host that vanished in the middle of calls.
-const (
-	pingInterval = 6 * time.Minute
-	pingTimeout  = 10 * time.Second
-)
+var pings = keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: 10 * time.Second}
 
 // A headless Service has an address for each Pod: use them all.
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
@@ -87,7 +84,7 @@ func (c *Connections) dial(at target, before *connection, down *fault) (*connect
 		grpc.WithTransportCredentials(c.credentials(at, conn.attempt)),
 		grpc.WithContextDialer(conn.attempt.dial),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: c.config.ConnectTimeout}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
+		grpc.WithKeepaliveParams(pings),
 		// Whoever can write to the function's DNS has no say in how it is called.
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultServiceConfig(serviceConfig),

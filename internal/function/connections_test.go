@@ -6,6 +6,7 @@ package function
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -232,7 +233,9 @@ func TestCallFindsAFunctionThatMoved(t *testing.T) {
 	})
 }
 
-func TestCallFallsBackOnlyOnUnimplemented(t *testing.T) {
+// Case D2: what a server knows is found out by asking, and remembered as long as
+// the connection lasts.
+func TestD2CallFallsBackOnlyOnUnimplemented(t *testing.T) {
 	type calls struct{ V1, V1Beta1 int64 }
 	cases := map[string]struct {
 		reason   string
@@ -246,13 +249,13 @@ func TestCallFallsBackOnlyOnUnimplemented(t *testing.T) {
 			body:   answer,
 			want:   calls{V1: 3},
 		},
-		"D2BetaOnly": {
+		"BetaOnly": {
 			reason:   "That a server knows only the older service is found out once.",
 			betaOnly: true,
 			body:     answer,
 			want:     calls{V1: 1, V1Beta1: 3},
 		},
-		"D2Unavailable": {
+		"Unavailable": {
 			reason: "A server that is busy is not an older one.",
 			body: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 				return nil, status.Error(codes.Unavailable, "busy")
@@ -286,6 +289,44 @@ func TestCallFallsBackOnlyOnUnimplemented(t *testing.T) {
 				t.Errorf("%s\ncalls: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestD2ThatAServerIsOldIsForgottenWithItsConnection(t *testing.T) {
+	old := serve(t, serverConfig{betaOnly: true}, answer)
+	i := newInstalled()
+	i.development("f", old.address)
+	c := connect(t, i, nil)
+	for range 2 {
+		for range 3 {
+			if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Forget("f")
+	}
+	if v1, beta := old.v1.Load(), old.v1beta1.Load(); v1 != 2 || beta != 6 {
+		t.Errorf("the server was called %d times as one of today and %d times as an older one, want 2, once a connection, and 6", v1, beta)
+	}
+}
+
+// Case D2: a function that knows nothing but extra resources is shown those.
+func TestD2AFunctionThatKnowsOnlyExtraResourcesIsShownThem(t *testing.T) {
+	old := serve(t, serverConfig{betaOnly: true}, func(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		shown := req.GetExtraResources()["it"].GetItems() //nolint:staticcheck // Older functions know nothing else.
+		return &fnv1.RunFunctionResponse{
+			Results:      []*fnv1.Result{{Message: fmt.Sprintf("shown %d", len(shown))}},
+			Requirements: &fnv1.Requirements{ExtraResources: map[string]*fnv1.ResourceSelector{"it": byName("ns", "a")}}, //nolint:staticcheck // As above.
+		}, nil
+	})
+	i := newInstalled()
+	i.development("f", old.address)
+	got, err := newRunner(t, connect(t, i, nil)).Run(t.Context(), step(newCluster(configMap("ns", "a", nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if message := got.Response.GetResults()[0].GetMessage(); message != "shown 1" || got.Rounds != 2 {
+		t.Errorf("after %d calls the function was %s, want shown 1 after 2", got.Rounds, message)
 	}
 }
 
