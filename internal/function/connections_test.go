@@ -102,6 +102,26 @@ func TestCallUsesARotatedCertificate(t *testing.T) {
 	}
 }
 
+// A connection that lasts must not keep a certificate that was replaced in use.
+func TestARotatedCertificateIsShownThoughTheServerNeitherRestartsNorHangsUp(t *testing.T) {
+	ca := newAuthority(t)
+	s := serve(t, serverConfig{creds: ca.server("localhost", time.Now().Add(time.Hour))}, answer)
+	i := newInstalled()
+	i.revise("f", 1, "dns:///"+s.address)
+	c := connect(t, i, nil)
+	for range 3 {
+		i.setSecret(ca.secret())
+		for range 3 {
+			if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if got := s.listener.accepted.Load(); got != 3 {
+		t.Errorf("the server saw %d connections, want one for each certificate", got)
+	}
+}
+
 func TestCallWithoutTrust(t *testing.T) {
 	t.Parallel()
 	const connectTimeout = 300 * time.Millisecond
@@ -109,6 +129,8 @@ func TestCallWithoutTrust(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	mixed := ours.secret()
 	mixed[keyAuthority] = theirs.pem()
+	expired := ours.secret()
+	expired[keyCertificate], expired[keyPrivate] = ours.issue("crosswatch", time.Now().Add(-time.Minute))
 
 	cases := map[string]struct {
 		server serverConfig
@@ -134,6 +156,11 @@ func TestCallWithoutTrust(t *testing.T) {
 			server: serverConfig{creds: theirs.server("localhost", soon)},
 			secret: mixed,
 			want:   "refused our certificate",
+		},
+		"WeAreExpired": {
+			server: serverConfig{creds: ours.server("localhost", soon)},
+			secret: expired,
+			want:   "refused our certificate or our TLS: tls: expired certificate",
 		},
 		"PlainTextServer": {
 			server: serverConfig{},

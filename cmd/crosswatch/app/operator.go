@@ -54,6 +54,7 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 		Reader:           mgr.GetClient(),
 		Namespace:        o.Namespace,
 		AllowDevelopment: o.AllowDevelopmentFunctions,
+		CallTimeout:      o.FunctionCallTimeout,
 		MessageLimit:     o.FunctionMessageLimit,
 		// A function that hangs leaves most workers of a kind to others.
 		HangingCalls: max(1, o.MaxConcurrentReconciles/4),

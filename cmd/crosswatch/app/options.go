@@ -59,6 +59,8 @@ type Options struct {
 	// RetryBaseDelay and RetryMaxDelay bound the time after which an XR whose run failed is tried again, if no event wakes it
 	// earlier; it doubles with each failure. They have no flags.
 	RetryBaseDelay, RetryMaxDelay time.Duration
+	// FunctionCallTimeout is how long one call of a function may take. It has no flag, either.
+	FunctionCallTimeout time.Duration
 }
 
 // Values of LogLevel and LogFormat.
@@ -91,6 +93,7 @@ func NewOptions() Options {
 		LogFormat:                LogFormatJSON,
 		RetryBaseDelay:           time.Second,
 		RetryMaxDelay:            time.Minute,
+		FunctionCallTimeout:      function.DefaultCallTimeout,
 	}
 }
 

@@ -39,7 +39,7 @@ func TestAddFlags(t *testing.T) {
 		SyncInterval: time.Minute, SweepInterval: 2 * time.Minute, StatusInterval: 3 * time.Minute, DefaultResponseTTL: 4 * time.Minute,
 		FunctionCacheBytes: 6, FunctionMessageLimit: 7, MaxConcurrentReconciles: 5, AllowDevelopmentFunctions: true, Inspect: "unix:/i",
 		LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
-		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay,
+		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay, FunctionCallTimeout: got.FunctionCallTimeout,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
