@@ -112,7 +112,7 @@ func TestARotatedCertificateIsShownThoughTheServerNeitherRestartsNorHangsUp(t *t
 	for range 3 {
 		i.setSecret(ca.secret())
 		for range 3 {
-			if _, err := c.Call(t.Context(), "f", &fnv1.RunFunctionRequest{}); err != nil {
+			if _, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{})); err != nil {
 				t.Error(err)
 			}
 		}
