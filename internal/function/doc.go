@@ -48,6 +48,15 @@
 // recording put into service. Requirements of an answer that can't be satisfied
 // are recorded too, so that the XR wakes when they can be.
 //
+// # Functions in trouble
+//
+// A call that may have reached its function is not repeated; one that did not,
+// since the function was being replaced, waits for the next connection. A function
+// that can't be reached is tried by one call at a time (connection), and one that
+// does not answer holds a share of the workers at most (gate): whatever a function
+// does, the XRs of others go on. What it answers is checked and limited before
+// anything is made of it (validate, decodeRequirements).
+//
 // # Errors
 //
 // The text of an error is the same each time for the same cause. It names the
