@@ -84,13 +84,19 @@ func (w *world) hostile(name string, run func(*hostile, *fnv1.RunFunctionRequest
 	return h
 }
 
-// proxy passes connections on, and from some moment on does harm to what comes back.
+// proxy passes connections on, and from some moment on does harm to what comes
+// back on those that are open then.
 type proxy struct {
 	address string
 
-	mu   sync.Mutex // guards harm and open
-	harm func(client *net.TCPConn, answer []byte) error
-	open []net.Conn
+	mu   sync.Mutex // guards open, and the harm of each
+	open []*passed
+}
+
+type passed struct {
+	client *net.TCPConn
+	server net.Conn
+	harm   func(client *net.TCPConn, answer []byte) error
 }
 
 func (w *world) proxy(to string) *proxy {
@@ -110,9 +116,10 @@ func (w *world) proxy(to string) *proxy {
 				_ = client.Close()
 				continue
 			}
-			p.keep(client, server)
+			conn := &passed{client: client.(*net.TCPConn), server: server}
+			p.keep(conn)
 			passing.Go(func() { _, _ = io.Copy(server, client); _ = server.Close() })
-			passing.Go(func() { p.back(client.(*net.TCPConn), server) })
+			passing.Go(func() { p.back(conn) })
 		}
 	})
 	w.t.Cleanup(func() {
@@ -123,10 +130,10 @@ func (w *world) proxy(to string) *proxy {
 	return p
 }
 
-func (p *proxy) keep(conns ...net.Conn) {
+func (p *proxy) keep(conn *passed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.open = append(p.open, conns...)
+	p.open = append(p.open, conn)
 }
 
 // hangUp closes all connections, as the end of a process does.
@@ -134,7 +141,7 @@ func (p *proxy) hangUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, conn := range p.open {
-		_ = conn.Close()
+		_, _ = conn.client.Close(), conn.server.Close()
 	}
 	p.open = nil
 }
@@ -142,19 +149,22 @@ func (p *proxy) hangUp() {
 func (p *proxy) does(harm func(client *net.TCPConn, answer []byte) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.harm = harm
+	for _, conn := range p.open {
+		conn.harm = harm
+	}
 }
 
-func (p *proxy) back(client *net.TCPConn, server net.Conn) {
+func (p *proxy) back(conn *passed) {
+	client := conn.client
 	defer func() { _ = client.Close() }()
 	buffer := make([]byte, 4096)
 	for {
-		n, err := server.Read(buffer)
+		n, err := conn.server.Read(buffer)
 		if err != nil {
 			return
 		}
 		p.mu.Lock()
-		harm := p.harm
+		harm := conn.harm
 		p.mu.Unlock()
 		if harm == nil {
 			_, err = client.Write(buffer[:n])
@@ -245,7 +255,6 @@ func misdeeds(released <-chan struct{}) map[string]misdeed {
 		"drips": {
 			run: func(h *hostile, req *fnv1.RunFunctionRequest) ([]byte, error) {
 				h.does(drip)
-				time.AfterFunc(callTimeout, func() { h.does(nil) }) // or else nobody could connect any more
 				rsp := respond.To(req)
 				respond.Context(rsp, "x", strings.Repeat("x", 4000))
 				return encoded(rsp)
@@ -254,10 +263,7 @@ func misdeeds(released <-chan struct{}) map[string]misdeed {
 		},
 		"resets the connection": {
 			run: func(h *hostile, req *fnv1.RunFunctionRequest) ([]byte, error) {
-				h.does(func(client *net.TCPConn, answer []byte) error {
-					h.does(nil)
-					return reset(client, answer)
-				})
+				h.does(reset)
 				rsp := respond.To(req)
 				respond.Context(rsp, "x", strings.Repeat("x", 1<<20))
 				return encoded(rsp)
