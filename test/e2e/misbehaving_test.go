@@ -225,6 +225,7 @@ type misdeed struct {
 const callTimeout = 3 * time.Second
 
 func misdeeds(released <-chan struct{}) map[string]misdeed {
+	huge := make([]byte, 100<<20)
 	call := `pipeline: step "hostile": function "hostile" at %s: `
 	// To encode it takes longer than a call may.
 	abyss := sync.OnceValues(func() ([]byte, error) {
@@ -277,7 +278,7 @@ func misdeeds(released <-chan struct{}) map[string]misdeed {
 			words: response + "its tag is that of another request: the function must return the tag of the request it answers, or none",
 		},
 		"answers 100 MiB": {
-			run:   func(*hostile, *fnv1.RunFunctionRequest) ([]byte, error) { return make([]byte, 100<<20), nil },
+			run:   func(*hostile, *fnv1.RunFunctionRequest) ([]byte, error) { return huge, nil },
 			words: call + "resource exhausted: the response is larger than the limit of 64 MiB",
 		},
 		"answers what is no message": {
