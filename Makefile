@@ -77,11 +77,16 @@ clean-controlplane: ## Remove the control plane's binaries: minutes to build aga
 .PHONY: generate
 generate: generate-api generate-rbac generate-function ## Generate code and manifests from types, markers and the .proto.
 
+# It has the schema of a whole Deployment, which is too large for kubectl apply with a description of each field.
+LARGE_CRD := pkg.crossplane.io_deploymentruntimeconfigs.yaml
+
 .PHONY: generate-api
 generate-api: ## Generate deep copies and CRDs from the types in api.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	rm -f config/crd/bases/*.yaml
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	dir=$$(mktemp -d) && $(CONTROLLER_GEN) crd:maxDescLen=0 paths=./api/pkg/... output:crd:artifacts:config=$$dir && \
+		mv $$dir/$(LARGE_CRD) config/crd/bases && rm -r $$dir
 
 .PHONY: generate-rbac
 generate-rbac: ## Generate the operator's role from the markers beside the code.

@@ -134,6 +134,7 @@ func TestEveryKindIsRegistered(t *testing.T) {
 		"pkg.crossplane.io/v1, Kind=FunctionRevision":                      &pkgv1.FunctionRevision{},
 		"pkg.crossplane.io/v1beta1, Kind=Function":                         &pkgv1beta1.Function{},
 		"pkg.crossplane.io/v1beta1, Kind=FunctionRevision":                 &pkgv1beta1.FunctionRevision{},
+		"pkg.crossplane.io/v1beta1, Kind=DeploymentRuntimeConfig":          &pkgv1beta1.DeploymentRuntimeConfig{},
 		"crosswatch.io/v1alpha1, Kind=DependencyWatchStatus":               &watchv1alpha1.DependencyWatchStatus{},
 	}
 	for want, obj := range tests {
