@@ -21,6 +21,7 @@ import (
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
+	"github.com/crosswatch-io/crosswatch/internal/function"
 	"github.com/crosswatch-io/crosswatch/internal/xr"
 )
 
@@ -165,24 +166,21 @@ func (w *functionWaker) isSame(function, server string) bool {
 	return !ok || last == server
 }
 
-// serverOf spells what answers for a function: its active revisions, and the
+// serverOf spells what answers for a function: its revision in force, and the
 // server that its annotations name.
-func (w *functionWaker) serverOf(ctx context.Context, function string) (string, error) {
+func (w *functionWaker) serverOf(ctx context.Context, name string) (string, error) {
 	fn := &pkgv1.Function{}
-	if err := w.client.Get(ctx, types.NamespacedName{Name: function}, fn); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("cannot read Function %q: %w", function, err)
+	if err := w.client.Get(ctx, types.NamespacedName{Name: name}, fn); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("cannot read Function %q: %w", name, err)
 	}
 	var revisions pkgv1.FunctionRevisionList
-	if err := w.client.List(ctx, &revisions, client.MatchingLabels{pkgv1.LabelParentPackage: function}); err != nil {
-		return "", fmt.Errorf("cannot list the revisions of Function %q: %w", function, err)
+	if err := w.client.List(ctx, &revisions, client.MatchingLabels{pkgv1.LabelParentPackage: name}); err != nil {
+		return "", fmt.Errorf("cannot list the revisions of Function %q: %w", name, err)
 	}
 	parts := []string{fn.Annotations[pkgv1.AnnotationRuntime], fn.Annotations[pkgv1.AnnotationRuntimeDevelopmentTarget]}
-	for i := range revisions.Items {
-		if r := &revisions.Items[i]; r.Spec.DesiredState == pkgv1.RevisionActive {
-			parts = append(parts, r.Name, r.Status.Endpoint)
-		}
+	if r := function.InForce(revisions.Items); r != nil {
+		parts = append(parts, r.Name, r.Status.Endpoint)
 	}
-	slices.Sort(parts)
 	return strings.Join(parts, " "), nil
 }
 

@@ -72,24 +72,35 @@ func (c *Connections) secretName() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.config.Namespace, Name: ClientSecretName}
 }
 
-// activeRevision of the function; nil if there is none. While one revision
-// takes over from another both can be active for a moment: the newer one counts.
+// activeRevision of the function: the one in force; nil if there is none.
 func activeRevision(ctx context.Context, reader client.Reader, function string) (*pkgv1.FunctionRevision, error) {
 	list := &pkgv1.FunctionRevisionList{}
 	if err := reader.List(ctx, list, client.MatchingLabels{pkgv1.LabelParentPackage: function}); err != nil {
 		return nil, fmt.Errorf("cannot list its FunctionRevisions: %w", err)
 	}
-	var active *pkgv1.FunctionRevision
-	for i := range list.Items {
-		rev := &list.Items[i]
-		if rev.Spec.DesiredState != pkgv1.RevisionActive {
-			continue
-		}
-		if active == nil || rev.Spec.Revision > active.Spec.Revision {
-			active = rev
+	return InForce(list.Items), nil
+}
+
+// InForce returns which of a function's revisions is called; nil if none is
+// active. While one revision takes over from another both are active: the newest
+// that has an endpoint counts, so that the older goes on until the newer can
+// take over. If none has one, it is the newest.
+func InForce(revisions []pkgv1.FunctionRevision) *pkgv1.FunctionRevision {
+	var newest *pkgv1.FunctionRevision
+	for i := range revisions {
+		rev := &revisions[i]
+		if rev.Spec.DesiredState == pkgv1.RevisionActive && (newest == nil || isPreferred(rev, newest)) {
+			newest = rev
 		}
 	}
-	return active, nil
+	return newest
+}
+
+func isPreferred(a, b *pkgv1.FunctionRevision) bool {
+	if aServes, bServes := a.Status.Endpoint != "", b.Status.Endpoint != ""; aServes != bServes {
+		return aServes
+	}
+	return a.Spec.Revision > b.Spec.Revision
 }
 
 func developmentTarget(fn *pkgv1.Function) string {
