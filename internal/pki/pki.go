@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// backdate is how long before it is issued a certificate is valid: others'
+// Backdate is how long before it is issued a certificate is valid: others'
 // clocks differ from ours.
-const backdate = 5 * time.Minute
+const Backdate = 5 * time.Minute
 
 // serialBits is the size of a serial number, which nobody should be able to
 // guess.
@@ -178,7 +178,7 @@ func newTemplate(name string, now, end time.Time) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    now.Add(-backdate),
+		NotBefore:    now.Add(-Backdate),
 		NotAfter:     end,
 	}, nil
 }
