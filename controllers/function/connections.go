@@ -5,13 +5,16 @@ package function
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
@@ -28,20 +31,16 @@ type Connections interface {
 	Remove(function string)
 }
 
-// Config is what the controller works with. All of it is required.
-type Config struct {
-	// Client reads Functions from the cache.
-	Client      client.Reader
-	Connections Connections
-}
-
-type reconciler struct {
+// closer closes connections.
+type closer struct {
 	client      client.Reader
 	connections Connections
+	// followsDeployments closes them also when a function's pods were replaced: those that were called serve for a while yet.
+	followsDeployments bool
 }
 
 // Reconcile follows any change of the function of that name.
-func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *closer) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	err := r.client.Get(ctx, req.NamespacedName, &pkgv1.Function{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -54,28 +53,37 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// Setup adds the controller of Functions to the manager.
-func Setup(mgr ctrl.Manager, c Config) error {
-	switch {
-	case c.Client == nil:
-		return errors.New("cannot reconcile Functions without a client")
-	case c.Connections == nil:
-		return errors.New("cannot reconcile Functions without connections")
-	}
-	err := ctrl.NewControllerManagedBy(mgr).
+func (r *closer) setUp(mgr ctrl.Manager) error {
+	controller := ctrl.NewControllerManagedBy(mgr).
 		Named("function").
 		For(&pkgv1.Function{}).
-		Watches(&pkgv1.FunctionRevision{}, handler.EnqueueRequestsFromMapFunc(functionOf)).
-		Complete(&reconciler{client: c.Client, connections: c.Connections})
-	if err != nil {
-		return fmt.Errorf("cannot set up the controller of Functions: %w", err)
+		Watches(&pkgv1.FunctionRevision{}, byLabel(pkgv1.LabelParentPackage))
+	if r.followsDeployments {
+		controller.Watches(&appsv1.Deployment{}, byLabel(labelFunction), builder.WithPredicates(replaced))
 	}
-	return nil
+	return controller.Complete(r)
 }
 
-// functionOf maps a FunctionRevision to its Function.
-func functionOf(_ context.Context, revision client.Object) []reconcile.Request {
-	name := revision.GetLabels()[pkgv1.LabelParentPackage]
+// replaced lets a Deployment's change through that ends the replacement of its pods.
+var replaced = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isDeployment := e.ObjectOld.(*appsv1.Deployment)
+		after, areBoth := e.ObjectNew.(*appsv1.Deployment)
+		return isDeployment && areBoth && !rolledOut(before) && rolledOut(after)
+	},
+}
+
+// byLabel asks for a run of the Function that an object's label names.
+func byLabel(label string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return labelled(object, label)
+	})
+}
+
+func labelled(object client.Object, label string) []reconcile.Request {
+	name := object.GetLabels()[label]
 	if name == "" {
 		return nil
 	}

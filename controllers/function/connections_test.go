@@ -38,9 +38,9 @@ func TestConnectionsFollowFunctionsAndTheirRevisions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got closed
-			r := &reconciler{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(walls).Build(), connections: &got}
+			r := &closer{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(walls).Build(), connections: &got}
 			revision := &pkgv1.FunctionRevision{ObjectMeta: metav1.ObjectMeta{Name: "a-revision", Labels: tc.labels}}
-			for _, request := range functionOf(context.Background(), revision) {
+			for _, request := range labelled(revision, pkgv1.LabelParentPackage) {
 				if _, err := r.Reconcile(context.Background(), request); err != nil {
 					t.Fatalf("Reconcile: %v", err)
 				}

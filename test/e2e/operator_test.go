@@ -27,8 +27,8 @@ type operator struct {
 type setting func(*app.Options, *rest.Config)
 
 // operate runs the operator until the test ends, or until it is stopped. With
-// no settings it publishes status often, and nothing else differs from what
-// the flags default to.
+// no settings it publishes status often and leaves functions to the test, and
+// nothing else differs from what the flags default to.
 func (w *world) operate(settings ...setting) *operator {
 	w.t.Helper()
 	cfg, err := cluster.controlPlane.ServiceAccountConfig(w.t.Context(), operatorNamespace, operatorServiceAccount)
@@ -38,6 +38,7 @@ func (w *world) operate(settings ...setting) *operator {
 	o.HealthProbeBindAddress = "0"
 	o.LogLevel = app.LogLevelError
 	o.StatusInterval = 200 * time.Millisecond
+	o.FunctionRuntime = app.FunctionRuntimeExternal
 	for _, set := range settings {
 		set(&o, cfg)
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
 )
 
 // process is an operator in a process of its own, as a pod runs it: unlike one
@@ -52,7 +54,7 @@ func (w *world) run(interval time.Duration) *process {
 
 	// It ends by stop or kill, after the test's context has.
 	cmd := exec.Command(binary,
-		"--kubeconfig="+kubeconfig, "--namespace="+operatorNamespace, "--leader-elect",
+		"--kubeconfig="+kubeconfig, "--namespace="+operatorNamespace, "--leader-elect", "--function-runtime="+app.FunctionRuntimeExternal,
 		"--status-interval="+interval.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	cmd.Stdout, cmd.Stderr = log, log
 	w.must(cmd.Start())

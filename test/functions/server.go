@@ -33,6 +33,8 @@ type Handler func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, erro
 type Options struct {
 	// TLS secures connections; nil: plain text.
 	TLS *tls.Config
+	// Address to serve at, as host:port; empty: a free port of this machine.
+	Address string
 	// MaxMessageSize limits requests, in bytes; zero: 64 MiB.
 	MaxMessageSize int
 }
@@ -65,12 +67,15 @@ func Serve(tb testing.TB, handler Handler, o Options) *Server {
 	return s
 }
 
-// Start starts a server on a free local port. The caller must Stop it.
+// Start starts a server. The caller must Stop it.
 func Start(handler Handler, o Options) (*Server, error) {
 	if o.MaxMessageSize == 0 {
 		o.MaxMessageSize = maxMessageSize
 	}
-	s := &Server{options: o, address: "127.0.0.1:0", handler: handler}
+	if o.Address == "" {
+		o.Address = "127.0.0.1:0"
+	}
+	s := &Server{options: o, address: o.Address, handler: handler}
 	if err := s.Restart(); err != nil {
 		return nil, err
 	}

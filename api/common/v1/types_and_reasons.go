@@ -78,6 +78,30 @@ const (
 	ReasonFatalError          = "FatalError"
 )
 
+// Reasons of Installed.
+const (
+	ReasonActivePackageRevision = "ActivePackageRevision"
+	// ReasonInactivePackageRevision is also that of RuntimeHealthy where the revision is not to run.
+	ReasonInactivePackageRevision = "InactivePackageRevision"
+	// ReasonUnpackingPackage is that of a Function of whose image no revision could be made yet.
+	ReasonUnpackingPackage = "UnpackingPackage"
+	// ReasonDevelopmentRuntime is that of a Function that somebody runs by hand. Healthy has it, too.
+	ReasonDevelopmentRuntime = "DevelopmentRuntime"
+)
+
+// Reasons of Healthy and RevisionHealthy.
+const (
+	ReasonHealthyPackageRevision       = "HealthyPackageRevision"
+	ReasonUnhealthyPackageRevision     = "UnhealthyPackageRevision"
+	ReasonUnknownPackageRevisionHealth = "UnknownPackageRevisionHealth"
+)
+
+// Reasons of RuntimeHealthy.
+const (
+	ReasonHealthyPackageRuntime   = "HealthyPackageRuntime"
+	ReasonUnhealthyPackageRuntime = "UnhealthyPackageRuntime"
+)
+
 // Reasons of Converged and Watching.
 const (
 	ReasonTracked  = "Tracked"

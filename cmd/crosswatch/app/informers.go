@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,25 +21,34 @@ import (
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	pkgv1beta1 "github.com/crosswatch-io/crosswatch/api/pkg/v1beta1"
 	"github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 )
 
 // ownKinds are the kinds that the operator keeps in its cache from start to end, leader or not.
-func ownKinds() []client.Object {
+func ownKinds(o Options) []client.Object {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	return []client.Object{
+	kinds := []client.Object{
 		&v1.CompositeResourceDefinition{}, &v1.Composition{}, &v1.CompositionRevision{},
 		&pkgv1.Function{}, &pkgv1.FunctionRevision{},
 		&v1alpha1.DependencyWatchStatus{},
-		&corev1.Secret{},
 		crd,
 	}
+	if o.FunctionRuntime == FunctionRuntimeExternal {
+		return append(kinds, &corev1.Secret{})
+	}
+	return append(append(kinds, &pkgv1beta1.DeploymentRuntimeConfig{}), runtimeKinds()...)
+}
+
+// runtimeKinds are those of the objects, in the operator's namespace, that run functions.
+func runtimeKinds() []client.Object {
+	return []client.Object{&appsv1.Deployment{}, &corev1.Secret{}, &corev1.Service{}, &corev1.ServiceAccount{}}
 }
 
 // startInformers gives each own kind its informer. They start with the cache.
-func startInformers(ctx context.Context, c cache.Cache) error {
-	for _, object := range ownKinds() {
+func startInformers(ctx context.Context, c cache.Cache, o Options) error {
+	for _, object := range ownKinds(o) {
 		if _, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("cannot watch the operator's own kinds, are its CRDs installed? %w", err)
 		}

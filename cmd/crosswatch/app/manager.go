@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	functions "github.com/crosswatch-io/crosswatch/controllers/function"
 	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
@@ -70,20 +72,32 @@ func newManager(cfg *rest.Config, o Options, identity string, logger logr.Logger
 	return mgr, nil
 }
 
-// cacheOptions narrow the cache to the operator's own kinds. A read of any other kind fails: it would start an informer of the
-// whole kind, which nobody decided and nobody would stop.
+// cacheOptions narrow the cache to the operator's own kinds, and those of its namespace to its own objects. A read of any other kind
+// fails: it would start an informer of the whole kind, which nobody decided and nobody would stop.
 func cacheOptions(o Options) cache.Options {
-	return cache.Options{
+	options := cache.Options{
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		SyncPeriod:                  ptr.To(time.Duration(0)), // whatever is missed is missed by a watch, which lists again
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {Namespaces: map[string]cache.Config{o.Namespace: {
-				FieldSelector: fields.OneTermEqualSelector("metadata.name", function.ClientSecretName),
-			}}},
-		},
+		ByObject:                    map[client.Object]cache.ByObject{},
 	}
+	if o.FunctionRuntime == FunctionRuntimeExternal {
+		options.ByObject[&corev1.Secret{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {
+			FieldSelector: fields.OneTermEqualSelector("metadata.name", function.ClientSecretName),
+		}}}
+		return options
+	}
+	for _, kind := range runtimeKinds() {
+		options.ByObject[kind] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {
+			LabelSelector: labels.SelectorFromSet(labels.Set{functions.LabelManagedBy: functions.ManagedBy}),
+			Transform:     whole,
+		}}}
+	}
+	return options
 }
+
+// whole keeps an object's managed fields: what they say we own is compared before it is applied.
+func whole(object any) (any, error) { return object, nil }
 
 func metricsOptions(o Options) metricsserver.Options {
 	return metricsserver.Options{

@@ -140,7 +140,7 @@ func (op *operator) setUp(ctx context.Context) error {
 	if err := composition.Setup(mgr, composition.Config{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
 		return err
 	}
-	if err := functions.Setup(mgr, functions.Config{Client: mgr.GetClient(), Connections: op.connections}); err != nil {
+	if err := functions.Setup(mgr, op.functionsConfig()); err != nil {
 		return err
 	}
 	if err := composite.SetupWake(mgr, composite.WakeConfig{Client: mgr.GetClient(), Engine: op.engine}); err != nil {
@@ -155,6 +155,20 @@ func (op *operator) setUp(ctx context.Context) error {
 		Clock:    clock.RealClock{},
 		Log:      mgr.GetLogger().WithName("watchstatus"),
 	})
+}
+
+func (op *operator) functionsConfig() functions.Config {
+	config := functions.Config{Client: op.mgr.GetClient(), Connections: op.connections}
+	if op.options.FunctionRuntime == FunctionRuntimeDeployment {
+		config.Runtime = &functions.RuntimeConfig{
+			Live:      op.mgr.GetAPIReader(),
+			Dynamic:   op.clients.dynamic,
+			Namespace: op.options.Namespace,
+			Lifetimes: functions.DefaultLifetimes(),
+			Clock:     clock.RealClock{},
+		}
+	}
+	return config
 }
 
 // controllerOf describes the controller of the XR kind that the XRD defines.

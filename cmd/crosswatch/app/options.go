@@ -14,7 +14,7 @@ import (
 type Options struct {
 	// Kubeconfig is the path of the file that says how to reach the API server. Run is given that; this is for its caller.
 	Kubeconfig string
-	// Namespace of the operator's own Secrets and of its lease.
+	// Namespace of the operator's own Secrets, of its lease, and of the Functions that it runs.
 	Namespace string
 
 	// MetricsBindAddress is where metrics are served, over TLS, to those who may get /metrics; "0" serves none.
@@ -44,6 +44,8 @@ type Options struct {
 	FunctionMessageLimit int
 	// MaxConcurrentReconciles is how many XRs of one kind are reconciled at once.
 	MaxConcurrentReconciles int
+	// FunctionRuntime says who runs Functions and makes their FunctionRevisions: Deployment or External.
+	FunctionRuntime string
 	// AllowDevelopmentFunctions permits plain-text calls of the servers that Functions' development annotations name.
 	AllowDevelopmentFunctions bool
 
@@ -63,8 +65,13 @@ type Options struct {
 	FunctionCallTimeout time.Duration
 }
 
-// Values of LogLevel and LogFormat.
+// Values of FunctionRuntime, LogLevel and LogFormat.
 const (
+	// FunctionRuntimeDeployment runs each Function as a Deployment in the operator's namespace.
+	FunctionRuntimeDeployment = "Deployment"
+	// FunctionRuntimeExternal only reads FunctionRevisions, which somebody else makes.
+	FunctionRuntimeExternal = "External"
+
 	LogLevelDebug = "debug"
 	LogLevelInfo  = "info"
 	LogLevelError = "error"
@@ -89,6 +96,7 @@ func NewOptions() Options {
 		FunctionCacheBytes:       function.DefaultResponsesBytes,
 		FunctionMessageLimit:     function.DefaultMessageLimit,
 		MaxConcurrentReconciles:  32,
+		FunctionRuntime:          FunctionRuntimeDeployment,
 		LogLevel:                 LogLevelInfo,
 		LogFormat:                LogFormatJSON,
 		RetryBaseDelay:           time.Second,
@@ -101,7 +109,7 @@ func NewOptions() Options {
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"path of a kubeconfig; without it, $KUBECONFIG, the pod's ServiceAccount or ~/.kube/config is used")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the operator's own Secrets and of its lease")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the operator's own Secrets, of its lease, and of the Functions that it runs")
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		"address to serve metrics at, over TLS, to whoever may get /metrics; 0 serves none")
 	fs.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
@@ -126,6 +134,8 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 		"largest request to a function, and largest response of one, in bytes; the function has a limit of its own")
 	fs.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", o.MaxConcurrentReconciles,
 		"how many XRs of one kind are reconciled at once")
+	fs.StringVar(&o.FunctionRuntime, "function-runtime", o.FunctionRuntime,
+		"Deployment runs Functions in the operator's namespace; External only reads FunctionRevisions, which somebody else makes")
 	fs.BoolVar(&o.AllowDevelopmentFunctions, "allow-development-functions", o.AllowDevelopmentFunctions,
 		"call Functions at the plain-text address that their development annotations name")
 	fs.StringVar(&o.Inspect, "inspect", o.Inspect,

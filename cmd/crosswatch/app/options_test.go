@@ -24,8 +24,8 @@ func TestAddFlags(t *testing.T) {
 		"--kubeconfig=k", "--namespace=n", "--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect",
 		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s", "--leader-elect-retry-period=2s",
 		"--sync-interval=1m", "--sweep-interval=2m", "--status-interval=3m", "--default-response-ttl=4m",
-		"--function-cache-bytes=6", "--function-message-limit=7", "--max-concurrent-reconciles=5", "--allow-development-functions", "--inspect=unix:/i",
-		"--log-level=debug", "--log-format=console",
+		"--function-cache-bytes=6", "--function-message-limit=7", "--max-concurrent-reconciles=5", "--function-runtime=External",
+		"--allow-development-functions", "--inspect=unix:/i", "--log-level=debug", "--log-format=console",
 	}
 	got := NewOptions()
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -37,8 +37,8 @@ func TestAddFlags(t *testing.T) {
 		Kubeconfig: "k", Namespace: "n", MetricsBindAddress: ":1", HealthProbeBindAddress: ":2", LeaderElect: true,
 		LeaderElectLeaseDuration: 30 * time.Second, LeaderElectRenewDeadline: 20 * time.Second, LeaderElectRetryPeriod: 2 * time.Second,
 		SyncInterval: time.Minute, SweepInterval: 2 * time.Minute, StatusInterval: 3 * time.Minute, DefaultResponseTTL: 4 * time.Minute,
-		FunctionCacheBytes: 6, FunctionMessageLimit: 7, MaxConcurrentReconciles: 5, AllowDevelopmentFunctions: true, Inspect: "unix:/i",
-		LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
+		FunctionCacheBytes: 6, FunctionMessageLimit: 7, MaxConcurrentReconciles: 5, FunctionRuntime: FunctionRuntimeExternal,
+		AllowDevelopmentFunctions: true, Inspect: "unix:/i", LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
 		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay, FunctionCallTimeout: got.FunctionCallTimeout,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -97,10 +97,11 @@ func TestValidate(t *testing.T) {
 		"All": {
 			change: func(o *Options) {
 				o.SyncInterval, o.SweepInterval, o.StatusInterval, o.DefaultResponseTTL = 0, -1, time.Nanosecond, 0
-				o.LogLevel, o.LogFormat = "loud", "xml"
+				o.FunctionRuntime, o.LogLevel, o.LogFormat = "Pod", "loud", "xml"
 			},
 			want: []string{
-				"--sync-interval", "--sweep-interval", "--status-interval", "--default-response-ttl", "--log-level", "--log-format",
+				"--sync-interval", "--sweep-interval", "--status-interval", "--default-response-ttl",
+				"--function-runtime", "--log-level", "--log-format",
 			},
 		},
 	}

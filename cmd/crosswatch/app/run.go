@@ -41,7 +41,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := refuseBesideOther(ctx, mgr.GetAPIReader(), time.Now()); err != nil {
 		return err
 	}
-	if err := startInformers(ctx, mgr.GetCache()); err != nil {
+	if err := startInformers(ctx, mgr.GetCache(), o); err != nil {
 		return err
 	}
 	op, err := newOperator(ctx, mgr, o, identity)

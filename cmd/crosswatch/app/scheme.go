@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	pkgv1beta1 "github.com/crosswatch-io/crosswatch/api/pkg/v1beta1"
 	"github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 )
 
@@ -24,6 +25,7 @@ func NewScheme() (*runtime.Scheme, error) {
 		extv1.AddToScheme(scheme),
 		v1.AddToScheme(scheme),
 		pkgv1.AddToScheme(scheme),
+		pkgv1beta1.AddToScheme(scheme),
 		v1alpha1.AddToScheme(scheme),
 	)
 	if err != nil {

@@ -36,6 +36,7 @@ func (o *Options) Validate() error {
 		validateInterval("--default-response-ttl", o.DefaultResponseTTL),
 		o.validateMessageLimit(),
 		o.validateConcurrency(),
+		validateOneOf("--function-runtime", o.FunctionRuntime, FunctionRuntimeDeployment, FunctionRuntimeExternal),
 		o.validateInspect(),
 		validateOneOf("--log-level", o.LogLevel, LogLevelDebug, LogLevelInfo, LogLevelError),
 		validateOneOf("--log-format", o.LogFormat, LogFormatJSON, LogFormatConsole),
