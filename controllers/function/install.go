@@ -79,7 +79,7 @@ func (r *installer) Reconcile(ctx context.Context, req reconcile.Request) (recon
 
 	before := fn.DeepCopy()
 	wait, err := r.install(ctx, fn)
-	return reconcile.Result{RequeueAfter: wait}, errors.Join(err, r.writeStatus(ctx, before, fn))
+	return reconcile.Result{RequeueAfter: wait}, errors.Join(unlessOutdated(err), unlessOutdated(r.writeStatus(ctx, before, fn)))
 }
 
 // install returns after what time there is something to do even if nothing changes until then.
@@ -93,7 +93,10 @@ func (r *installer) install(ctx context.Context, fn *pkgv1.Function) (time.Durat
 		return 0, nil // until it is changed
 	}
 	revisions, err := r.ensureRevision(ctx, fn)
-	if err != nil {
+	switch {
+	case apierrors.IsConflict(err):
+		return 0, err // says nothing of the Function
+	case err != nil:
 		reportUninstallable(fn, apifault.Stable(err))
 		return 0, err
 	}

@@ -100,7 +100,7 @@ func (r *runner) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	} else {
 		wait, err = r.retire(ctx, revision)
 	}
-	return reconcile.Result{RequeueAfter: wait}, errors.Join(err, r.writeStatus(ctx, before, revision))
+	return reconcile.Result{RequeueAfter: wait}, errors.Join(unlessOutdated(err), unlessOutdated(r.writeStatus(ctx, before, revision)))
 }
 
 // run sees to it that what an active revision needs is there. What goes wrong is in its condition, and takes no endpoint away: what
@@ -111,6 +111,8 @@ func (r *runner) run(ctx context.Context, revision *pkgv1.FunctionRevision) (tim
 	case errors.Is(err, errNoConfig) || errors.Is(err, errNoAuthority):
 		r.setUnhealthy(revision, err.Error())
 		return 0, nil // its creation is an event
+	case apierrors.IsConflict(err):
+		return 0, err // says nothing of the revision
 	case err != nil:
 		r.setUnhealthy(revision, apifault.Text(err))
 		return 0, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -111,4 +112,13 @@ func options() controller.Options {
 		MaxConcurrentReconciles: 2,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryDelay, maxRetryDelay),
 	}
+}
+
+// unlessOutdated drops the error of a write that came too late, since its object had changed: that change arrives as an event, and
+// is reconciled then.
+func unlessOutdated(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }

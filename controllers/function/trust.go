@@ -66,12 +66,12 @@ func (r *trustee) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile
 	}
 	_, untilAuthority, err := r.certificates.authoritySecret(ctx)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, unlessOutdated(err)
 	}
 	// What was just written is not in the cache yet; it comes as an event.
 	_, untilClient, err := r.certificates.clientSecret(ctx)
 	if err != nil && !errors.Is(err, errNoAuthority) {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, unlessOutdated(err)
 	}
 	return reconcile.Result{RequeueAfter: sooner(untilAuthority, untilClient)}, nil
 }

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -52,7 +53,9 @@ func runFunctions(w *world, images map[string]functions.Handler) *kubelet {
 	var running sync.WaitGroup
 	running.Go(func() {
 		for change := range changes.ResultChan() {
-			if d, ok := change.Object.(*appsv1.Deployment); ok {
+			d, ok := change.Object.(*appsv1.Deployment)
+			// Those of earlier tests may not be collected yet.
+			if ok && strings.HasSuffix(d.Labels["pkg.crossplane.io/function"], w.namespace) {
 				k.follow(ctx, change.Type, d)
 			}
 		}

@@ -23,6 +23,7 @@ import (
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	pkgv1beta1 "github.com/crosswatch-io/crosswatch/api/pkg/v1beta1"
 	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/test/controlplane"
 	"github.com/crosswatch-io/crosswatch/test/functions/certificates"
@@ -107,7 +108,7 @@ func install(ctx context.Context, cp *controlplane.ControlPlane, auditLog contro
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, apiextensionsv1.AddToScheme, pkgv1.AddToScheme, watchv1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, v1.AddToScheme, apiextensionsv1.AddToScheme, pkgv1.AddToScheme, pkgv1beta1.AddToScheme, watchv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
