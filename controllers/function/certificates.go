@@ -119,7 +119,7 @@ func (c *certificates) ensure(ctx context.Context, w wish) (*corev1.Secret, time
 			return nil, 0, fmt.Errorf("Secret %q in namespace %q: %w", w.name, c.namespace, err)
 		}
 		switch {
-		case have.UID != "" && isSame(have, want):
+		case have.ResourceVersion != "" && isSame(have, want):
 			return have, wait, nil
 		case reader == c.live:
 			return want, wait, c.write(ctx, want)
@@ -128,7 +128,7 @@ func (c *certificates) ensure(ctx context.Context, w wish) (*corev1.Secret, time
 	return nil, 0, nil
 }
 
-// get returns a Secret without a UID if there is none.
+// get returns a Secret without a resource version if there is none.
 func (c *certificates) get(ctx context.Context, reader client.Reader, w wish) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := reader.Get(ctx, types.NamespacedName{Namespace: c.namespace, Name: w.name}, secret)
@@ -149,7 +149,7 @@ func (w wish) of(have *corev1.Secret) (*corev1.Secret, time.Duration, error) {
 	for key, value := range w.meta.Labels {
 		metav1.SetMetaDataLabel(&want.ObjectMeta, key, value)
 	}
-	if want.UID == "" {
+	if want.ResourceVersion == "" {
 		want.OwnerReferences = w.meta.OwnerReferences
 		want.Type = corev1.SecretTypeTLS
 	}
@@ -164,7 +164,7 @@ func isSame(a, b *corev1.Secret) bool {
 
 func (c *certificates) write(ctx context.Context, secret *corev1.Secret) error {
 	var err error
-	if secret.UID == "" {
+	if secret.ResourceVersion == "" {
 		err = c.client.Create(ctx, secret)
 	} else {
 		err = c.client.Update(ctx, secret)

@@ -1,0 +1,196 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	"github.com/crosswatch-io/crosswatch/internal/pki"
+)
+
+const day = 24 * time.Hour
+
+// trustTest keeps the certificates of one revision.
+type trustTest struct {
+	t        *testing.T
+	client   client.Client
+	clock    *testclock.FakePassiveClock
+	certs    *certificates
+	trustee  *trustee
+	revision *pkgv1.FunctionRevision
+}
+
+func newTrustTest(t *testing.T) *trustTest {
+	t.Helper()
+	fn := walls(imageOne)
+	c, clock := newClient(t, fn), testclock.NewFakePassiveClock(start)
+	certs := newCertificates(c, clock)
+	return &trustTest{
+		t: t, client: c, clock: clock, certs: certs,
+		trustee:  &trustee{client: c, certificates: certs},
+		revision: revisionOf(fn, 1, pkgv1.RevisionActive),
+	}
+}
+
+// reconcile does what both controllers do now, and returns the shortest time after which they ask to be run again.
+func (s *trustTest) reconcile() time.Duration {
+	s.t.Helper()
+	result, err := s.trustee.Reconcile(context.Background(), reconcile.Request{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, wait, err := s.certs.serverSecret(context.Background(), s.revision)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return sooner(result.RequeueAfter, wait)
+}
+
+func (s *trustTest) secret(name string) *corev1.Secret {
+	s.t.Helper()
+	secret := &corev1.Secret{}
+	if err := s.client.Get(context.Background(), types.NamespacedName{Namespace: testNamespace, Name: name}, secret); err != nil {
+		s.t.Fatal(err)
+	}
+	return secret
+}
+
+func (s *trustTest) ours() *corev1.Secret   { return s.secret(clientSecretName) }
+func (s *trustTest) theirs() *corev1.Secret { return s.secret(serverSecretName(s.revision.Name)) }
+
+// trusts fails unless who has the bundle of one Secret accepts the certificate of the other at that time.
+func (s *trustTest) trusts(who, whom *corev1.Secret, request pki.Request) {
+	s.t.Helper()
+	pair := pki.Pair{Certificate: whom.Data[keyCertificate], Key: whom.Data[keyPrivate]}
+	if _, err := request.Check(pair, pki.ParseBundle(who.Data[keyBundle]), s.clock.Now()); err != nil {
+		s.t.Fatalf("at %s, who has Secret %q refuses the certificate of %q: %v", s.clock.Now(), who.Name, whom.Name, err)
+	}
+}
+
+func TestTheCertificatesOfBothEndsFit(t *testing.T) {
+	s := newTrustTest(t)
+	s.reconcile()
+	names := append(dnsNames("walls", testNamespace), dnsNames(s.revision.Name, testNamespace)...)
+	s.trusts(s.ours(), s.theirs(), pki.Request{DNSNames: names, Use: x509.ExtKeyUsageServerAuth})
+	s.trusts(s.theirs(), s.ours(), pki.Request{Use: x509.ExtKeyUsageClientAuth})
+}
+
+func TestNothingIsWrittenWhileNothingIsDue(t *testing.T) {
+	s := newTrustTest(t)
+	wait := s.reconcile()
+	versions := func() [3]string {
+		return [3]string{s.secret(AuthoritySecretName).ResourceVersion, s.ours().ResourceVersion, s.theirs().ResourceVersion}
+	}
+	before := versions()
+	s.clock.SetTime(start.Add(wait - time.Second))
+	s.reconcile()
+	if after := versions(); after != before {
+		t.Errorf("Secrets were written: versions %v, then %v", before, after)
+	}
+	s.clock.SetTime(start.Add(wait))
+	s.reconcile()
+	if after := versions(); after == before {
+		t.Error("nothing was renewed when it was due")
+	}
+}
+
+func TestWhatIsCorruptedOrDeletedIsReplaced(t *testing.T) {
+	cases := map[string]func(*testing.T, *trustTest, *corev1.Secret){
+		"NonsenseForACertificate": func(t *testing.T, s *trustTest, secret *corev1.Secret) {
+			secret.Data[keyCertificate] = []byte("nonsense")
+			update(t, s.client, secret)
+		},
+		"NonsenseForAKey": func(t *testing.T, s *trustTest, secret *corev1.Secret) {
+			secret.Data[keyPrivate] = []byte("nonsense")
+			update(t, s.client, secret)
+		},
+		"NoBundle": func(t *testing.T, s *trustTest, secret *corev1.Secret) {
+			delete(secret.Data, keyBundle)
+			update(t, s.client, secret)
+		},
+		"Deleted": func(t *testing.T, s *trustTest, secret *corev1.Secret) {
+			if err := s.client.Delete(context.Background(), secret); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	secrets := map[string]func(*trustTest) *corev1.Secret{
+		"Ours": (*trustTest).ours, "Theirs": (*trustTest).theirs,
+		"Authority": func(s *trustTest) *corev1.Secret { return s.secret(AuthoritySecretName) },
+	}
+	for what, corrupt := range cases {
+		for whose, secret := range secrets {
+			t.Run(what+whose, func(t *testing.T) {
+				s := newTrustTest(t)
+				s.reconcile()
+				corrupt(t, s, secret(s))
+				s.reconcile()
+				s.trusts(s.ours(), s.theirs(), pki.Request{Use: x509.ExtKeyUsageServerAuth})
+				s.trusts(s.theirs(), s.ours(), pki.Request{Use: x509.ExtKeyUsageClientAuth})
+			})
+		}
+	}
+}
+
+func update(t *testing.T, c client.Client, object client.Object) {
+	t.Helper()
+	if err := c.Update(context.Background(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBothEndsTrustEachOtherAtAnyTime lives through three authorities. A server that runs may have started with what its Secret held
+// almost a day ago; the operator reads its own at each connection.
+func TestBothEndsTrustEachOtherAtAnyTime(t *testing.T) {
+	s := newTrustTest(t)
+	s.certs.lifetimes = Lifetimes{Authority: 30 * day, Certificate: day / 2, Succession: day}
+	const step, late = 6 * time.Hour, 3 // steps after which a server has started anew
+	var started []*corev1.Secret
+	authorities := map[string]bool{}
+	for now := start; now.Before(start.Add(80 * day)); now = now.Add(step) {
+		s.clock.SetTime(now)
+		s.reconcile()
+		started = append(started, s.theirs())
+		server := started[max(0, len(started)-1-late)]
+		s.trusts(s.ours(), server, pki.Request{Use: x509.ExtKeyUsageServerAuth})
+		s.trusts(server, s.ours(), pki.Request{Use: x509.ExtKeyUsageClientAuth})
+		authorities[string(s.secret(AuthoritySecretName).Data[keyCertificate])] = true
+	}
+	if len(authorities) < 3 {
+		t.Errorf("there were %d authorities in all this time, want 3 at least", len(authorities))
+	}
+	if n := len(pki.ParseBundle(s.ours().Data[keyBundle])); n > 3 {
+		t.Errorf("%d authorities are trusted, although most have ended", n)
+	}
+}
+
+func TestWithoutFunctionsThereIsNoAuthority(t *testing.T) {
+	c := newClient(t)
+	r := &trustee{client: c, certificates: newCertificates(c, testclock.NewFakePassiveClock(start))}
+	if _, err := r.Reconcile(context.Background(), reconcile.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	secrets := &corev1.SecretList{}
+	if err := c.List(context.Background(), secrets); err != nil || len(secrets.Items) > 0 {
+		t.Errorf("got %d Secrets, error %v", len(secrets.Items), err)
+	}
+}
+
+func TestAServerWaitsForTheAuthority(t *testing.T) {
+	s := newTrustTest(t)
+	if _, _, err := s.certs.serverSecret(context.Background(), s.revision); !errors.Is(err, errNoAuthority) {
+		t.Errorf("got error %v, want %v", err, errNoAuthority)
+	}
+}
