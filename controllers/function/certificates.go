@@ -116,7 +116,7 @@ func (c *certificates) ensure(ctx context.Context, w wish) (*corev1.Secret, time
 		}
 		want, wait, err := w.of(have)
 		if err != nil {
-			return nil, 0, fmt.Errorf("Secret %q in namespace %q: %w", w.name, c.namespace, err)
+			return nil, 0, fmt.Errorf("cannot fill Secret %q in namespace %q: %w", w.name, c.namespace, err)
 		}
 		switch {
 		case have.ResourceVersion != "" && isSame(have, want):
@@ -139,7 +139,7 @@ func (c *certificates) get(ctx context.Context, reader client.Reader, w wish) (*
 		return nil, fmt.Errorf("cannot get Secret %q in namespace %q: %w", w.name, c.namespace, err)
 	}
 	if controller := metav1.GetControllerOf(secret); w.owner != "" && (controller == nil || controller.UID != w.owner) {
-		return nil, fmt.Errorf("Secret %q in namespace %q is there already and is not this revision's: delete it", w.name, c.namespace)
+		return nil, fmt.Errorf("cannot use Secret %q in namespace %q, which is there already and is not this revision's: delete it", w.name, c.namespace)
 	}
 	return secret, nil
 }
@@ -190,7 +190,7 @@ func (c *certificates) signed(ctx context.Context, request pki.Request) func(map
 				return nil, 0, err
 			}
 			if certificate, err = request.Check(pair, pki.ParseBundle(bundle), now); err != nil {
-				return nil, 0, fmt.Errorf("Secret %q does not trust its own authority: %w", AuthoritySecretName, err)
+				return nil, 0, fmt.Errorf("the bundle in Secret %q lacks its own authority: %w", AuthoritySecretName, err)
 			}
 		}
 		data := map[string][]byte{keyCertificate: pair.Certificate, keyPrivate: pair.Key, keyBundle: bundle}

@@ -4,6 +4,7 @@
 package function
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,11 +23,11 @@ func numbered(number int64, state pkgv1.RevisionDesiredState, endpoint string) p
 }
 
 func namesOf(revisions []*pkgv1.FunctionRevision) string {
-	names := ""
+	var names strings.Builder
 	for _, r := range revisions {
-		names += r.Name
+		names.WriteString(r.Name)
 	}
-	return names
+	return names.String()
 }
 
 func TestWhichRevisionsAreSuperseded(t *testing.T) {

@@ -56,8 +56,9 @@ func (r *installer) setUp(mgr ctrl.Manager) error {
 
 // configuredBy returns the Functions whose revisions refer to a configuration.
 func (r *installer) configuredBy(ctx context.Context, config client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, revision := range r.objects.configuredBy(ctx, config.GetName()) {
+	revisions := r.objects.configuredBy(ctx, config.GetName())
+	requests := make([]reconcile.Request, 0, len(revisions))
+	for _, revision := range revisions {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: functionOwning(&revision)}})
 	}
 	return requests

@@ -155,11 +155,11 @@ func update(t *testing.T, c client.Client, object client.Object) {
 // almost a day ago; the operator reads its own at each connection.
 func TestBothEndsTrustEachOtherAtAnyTime(t *testing.T) {
 	s := newTrustTest(t)
-	s.certs.lifetimes = Lifetimes{Authority: 30 * day, Certificate: day / 2, Succession: day}
-	const step, late = 6 * time.Hour, 3 // steps after which a server has started anew
+	s.certs.lifetimes = Lifetimes{Authority: 29 * day, Certificate: 3 * day, Succession: day}
+	const step, late = 2 * time.Hour, 10 // steps after which a server has started anew
 	var started []*corev1.Secret
 	authorities := map[string]bool{}
-	for now := start; now.Before(start.Add(80 * day)); now = now.Add(step) {
+	for now := start; now.Before(start.Add(60 * day)); now = now.Add(step) {
 		s.clock.SetTime(now)
 		s.reconcile()
 		started = append(started, s.theirs())

@@ -71,13 +71,6 @@ func runFunctions(w *world, images map[string]functions.Handler) *kubelet {
 	return k
 }
 
-// offer makes an image known, for Deployments to come.
-func (k *kubelet) offer(image string, handler functions.Handler) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.images[image] = handler
-}
-
 // server returns what serves the image; nil if nothing does.
 func (k *kubelet) server(image string) *functions.Server {
 	k.mu.Lock()
