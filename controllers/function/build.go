@@ -21,6 +21,10 @@ const (
 	// user is who a function runs as.
 	user int64 = 2000
 
+	// A pod counts as available after minReady seconds, by which time DNS leads to it: who asks too early is told for a while that
+	// there is no such name.
+	minReady int32 = 5
+
 	// A pod that is replaced goes on serving for stopDelay, longer than a call takes, before it is told to stop: by then no call
 	// is made to it any more. Functions made with an SDK drop the calls that they are in when they stop.
 	stopDelay   int64 = 25
@@ -85,6 +89,9 @@ func deploymentOf(revision *pkgv1.FunctionRevision, config *v1beta1.DeploymentRu
 				MaxSurge:       ptr.To(intstr.FromInt32(1)),
 			},
 		}
+	}
+	if d.Spec.MinReadySeconds == 0 {
+		d.Spec.MinReadySeconds = minReady
 	}
 	pod := &d.Spec.Template
 	pod.Labels = merged(revision.Spec.CommonLabels, pod.Labels, labelsOf(revision))

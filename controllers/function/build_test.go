@@ -64,6 +64,9 @@ func TestAFunctionFindsWhatTheContractPromises(t *testing.T) {
 	if rights := container.SecurityContext; *rights.AllowPrivilegeEscalation || !*rights.ReadOnlyRootFilesystem || rights.Capabilities.Drop[0] != "ALL" {
 		t.Errorf("the container may %v", rights)
 	}
+	if d.Spec.MinReadySeconds < 1 {
+		t.Error("a pod may be called before DNS knows it")
+	}
 	if n := d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue(); n != 0 {
 		t.Errorf("%d pods may be missing while they are replaced", n)
 	}

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 )
@@ -47,6 +49,28 @@ func TestConnectionsFollowFunctionsAndTheirRevisions(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("closed connections (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConnectionsAreRenewedOnceAllPodsAreReplaced(t *testing.T) {
+	deployment := func(replicas, updated, available int32) *appsv1.Deployment {
+		return &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: replicas, UpdatedReplicas: updated, AvailableReplicas: available}}
+	}
+	cases := map[string]struct {
+		before, after *appsv1.Deployment
+		want          bool
+	}{
+		"TheLastOldOneGoes":  {before: deployment(2, 1, 2), after: deployment(1, 1, 1), want: true},
+		"TheNewOneIsStarted": {before: deployment(1, 0, 1), after: deployment(2, 1, 1)},
+		"NothingGoesOn":      {before: deployment(1, 1, 1), after: deployment(1, 1, 1)},
+		"TheOnlyOneIsGone":   {before: deployment(1, 1, 1), after: deployment(0, 0, 0)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := replaced.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("connections are closed: %t, want %t", got, tc.want)
 			}
 		})
 	}
