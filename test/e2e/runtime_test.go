@@ -80,6 +80,14 @@ func TestAFunctionIsInstalledAndComposes(t *testing.T) {
 	if calls := k.server(imageOne).Calls(key(xr)); calls == 0 {
 		t.Error("the XR is ready, but the function was not called")
 	}
+
+	// No kubelet runs here, but the rules for pods of the namespace are in force.
+	deployment := object(&appsv1.Deployment{}, k.revision(fn, imageOne).Name)
+	w.must(w.admin.Get(t.Context(), key(deployment), deployment))
+	pod := object(&corev1.Pod{Spec: deployment.Spec.Template.Spec}, fn.Name)
+	if err := w.admin.Create(t.Context(), pod, client.DryRunAll); err != nil {
+		t.Errorf("its pods are not admitted: %v", err)
+	}
 }
 
 // revision returns the Function's revision for an image; nil if there is none.
