@@ -205,7 +205,8 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	s.kubectl("delete", "xrd", "--all", "--timeout=1m")
 	s.eventually(is("modelreplica.inference.example.org/notebook"), "get", "-A", "modelreplicas", "-o", "name")
 	s.stop()
-	s.kubectl("delete", "-k", filepath.Join(configDir, "default"), "--timeout=2m")
+	// The XRDs' CRD was only waiting for them since the first attempt: it may be gone by now.
+	s.kubectl("delete", "-k", filepath.Join(configDir, "default"), "--timeout=2m", "--ignore-not-found")
 	left := s.kubectl("get", "crds,namespaces,clusterroles,clusterrolebindings,flowschemas,priorityclasses,"+
 		"validatingadmissionpolicies,validatingadmissionpolicybindings", "-o", "name")
 	for _, object := range strings.Fields(left) {
