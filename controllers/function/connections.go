@@ -31,12 +31,19 @@ type Connections interface {
 	Remove(function string)
 }
 
+// Responses are what functions answered.
+type Responses interface {
+	// Forget what the function has answered so far.
+	Forget(function string)
+}
+
 // closer closes connections.
 type closer struct {
 	client      client.Reader
 	connections Connections
-	// followsDeployments closes them also when a function's pods were replaced: those that were called serve for a while yet.
-	followsDeployments bool
+	// responses is nil if functions are run by somebody else. Otherwise what a function answered is forgotten, and the connection
+	// to it closed, when its pods were replaced: those before them were perhaps configured otherwise, and serve for a while yet.
+	responses Responses
 }
 
 // Reconcile follows any change of the function of that name.
@@ -58,14 +65,22 @@ func (r *closer) setUp(mgr ctrl.Manager) error {
 		Named("function").
 		For(&pkgv1.Function{}).
 		Watches(&pkgv1.FunctionRevision{}, byLabel(pkgv1.LabelParentPackage))
-	if r.followsDeployments {
-		controller.Watches(&appsv1.Deployment{}, byLabel(labelFunction), builder.WithPredicates(replaced))
+	if r.responses != nil {
+		controller.Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.replaced), builder.WithPredicates(replacement))
 	}
 	return controller.Complete(r)
 }
 
-// replaced lets a Deployment's change through that ends the replacement of its pods.
-var replaced = predicate.Funcs{
+func (r *closer) replaced(_ context.Context, deployment client.Object) []reconcile.Request {
+	requests := labelled(deployment, labelFunction)
+	for _, req := range requests {
+		r.responses.Forget(req.Name)
+	}
+	return requests
+}
+
+// replacement lets a Deployment's change through that ends the replacement of its pods.
+var replacement = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {

@@ -69,7 +69,7 @@ func TestConnectionsAreRenewedOnceAllPodsAreReplaced(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := replaced.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+			if got := replacement.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 				t.Errorf("connections are closed: %t, want %t", got, tc.want)
 			}
 		})

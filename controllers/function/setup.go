@@ -30,6 +30,7 @@ type Config struct {
 	// Client reads from the cache, and writes.
 	Client      client.Client
 	Connections Connections
+	Responses   Responses
 	// Runtime says how functions are run; nil if they are run, and their FunctionRevisions made, by somebody else.
 	Runtime *RuntimeConfig
 }
@@ -53,6 +54,8 @@ func (c Config) validate() error {
 		return errors.New("cannot reconcile Functions without a client")
 	case c.Connections == nil:
 		return errors.New("cannot reconcile Functions without connections")
+	case c.Responses == nil:
+		return errors.New("cannot reconcile Functions without responses")
 	case c.Runtime == nil:
 		return nil
 	}
@@ -84,8 +87,10 @@ func Setup(mgr ctrl.Manager, c Config) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	controllers := []controllerOf{&closer{client: c.Client, connections: c.Connections, followsDeployments: c.Runtime != nil}}
+	closes := &closer{client: c.Client, connections: c.Connections}
+	controllers := []controllerOf{closes}
 	if c.Runtime != nil {
+		closes.responses = c.Responses
 		controllers = append(controllers, newRuntime(c)...)
 	}
 	for _, controller := range controllers {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -30,14 +31,18 @@ type ResponsesConfig struct {
 type Responses struct {
 	kept  *otter.Cache[responseKey, kept] // nil if none is kept
 	clock clock.PassiveClock
+
+	mu        sync.Mutex     // guards forgotten
+	forgotten map[string]int // how often what a function answered was
 }
 
 // A responseKey is what one version of a function was shown. Equal ones have the
 // same answer.
 type responseKey struct {
-	function string
-	version  string
-	tag      string
+	function  string
+	version   string
+	forgotten int // how often what the function answered had been by then
+	tag       string
 }
 
 type kept struct {
@@ -54,7 +59,7 @@ func NewResponses(config ResponsesConfig) (*Responses, error) {
 	if config.Clock == nil {
 		return nil, errors.New("cannot keep responses without a clock")
 	}
-	r := &Responses{clock: config.Clock}
+	r := &Responses{clock: config.Clock, forgotten: map[string]int{}}
 	if config.Bytes == 0 {
 		return r, nil
 	}
@@ -81,6 +86,19 @@ func (r *Responses) Close() {
 	if r.kept != nil {
 		r.kept.StopAllGoroutines()
 	}
+}
+
+// Forget what the function has answered so far, or is answering now.
+func (r *Responses) Forget(function string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgotten[function]++ // what is kept under another number is never asked for, and goes as the least used
+}
+
+func (r *Responses) forgottenOf(function string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.forgotten[function]
 }
 
 // take returns the answer to the request if there is one that is good now. It is

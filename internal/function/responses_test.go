@@ -243,3 +243,48 @@ func TestResponsesAreBoundedInBytes(t *testing.T) {
 		t.Errorf("%d bytes are kept, want nearly %d", kept, bytes)
 	}
 }
+
+// What was asked of a function before is forgotten, even if the answer comes later.
+func TestAForgottenAnswerIsNotGivenAgain(t *testing.T) {
+	for name, during := range map[string]bool{"Before": false, "DuringTheCall": true} {
+		t.Run(name, func(t *testing.T) {
+			var k *keeper
+			k = newKeeper(t, func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				if during && len(k.fn.requests) == 1 {
+					k.config.Responses.Forget("f")
+				}
+				return says(time.Hour, nil)(ctx, req)
+			})
+			k.run(t, newCluster())
+			if !during {
+				k.config.Responses.Forget("f")
+			}
+			k.config.Responses.Forget("g")
+			for range 2 {
+				k.run(t, newCluster())
+			}
+			if k.calls() != 2 {
+				t.Errorf("%d calls, want one before and one after", k.calls())
+			}
+		})
+	}
+}
+
+// An answer that comes while one revision takes over from another may be that of
+// either.
+func TestAnAnswerDuringAnUpgradeIsNotKept(t *testing.T) {
+	var k *keeper
+	k = newKeeper(t, func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if len(k.fn.requests) == 1 {
+			k.known.revise("f", 2, "dns:///f.ns:9443")
+			k.known.revisions["f-2"].UID = "another"
+		}
+		return says(time.Hour, nil)(ctx, req)
+	})
+	k.run(t, newCluster())
+	delete(k.known.revisions, "f-2") // back to what it was before
+	k.run(t, newCluster())
+	if k.calls() != 2 {
+		t.Errorf("%d calls, want another after the upgrade was taken back", k.calls())
+	}
+}

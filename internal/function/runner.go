@@ -185,7 +185,7 @@ func (r *Runner) obtain(ctx context.Context, step Step, fn installation, now *ro
 	if !fn.keeps {
 		return r.call(ctx, step, fn, req)
 	}
-	key := responseKey{function: step.Function, version: fn.version, tag: req.Tag()}
+	key := responseKey{function: step.Function, version: fn.version, forgotten: fn.forgotten, tag: req.Tag()}
 	own := false
 	answer, err := r.flights.share(ctx, key, func() (answered, error) {
 		if found, ok := r.config.Responses.take(key); ok {
@@ -193,7 +193,7 @@ func (r *Runner) obtain(ctx context.Context, step Step, fn installation, now *ro
 		}
 		own = true
 		answer, err := r.call(ctx, step, fn, req)
-		if err == nil && now.reusable(step.Name, answer) {
+		if err == nil && now.reusable(step.Name, answer) && r.isStill(ctx, step.Function, fn) {
 			r.config.Responses.put(key, answer)
 		}
 		return answer, err

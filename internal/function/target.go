@@ -72,10 +72,11 @@ func (c *Connections) secretName() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.config.Namespace, Name: ClientSecretName}
 }
 
-// activeRevision of the function: the one in force; nil if there is none.
+// activeRevision of the function: the one in force; nil if there is none. It may
+// be shared with the reader: it is for reading only.
 func activeRevision(ctx context.Context, reader client.Reader, function string) (*pkgv1.FunctionRevision, error) {
 	list := &pkgv1.FunctionRevisionList{}
-	if err := reader.List(ctx, list, client.MatchingLabels{pkgv1.LabelParentPackage: function}); err != nil {
+	if err := reader.List(ctx, list, client.MatchingLabels{pkgv1.LabelParentPackage: function}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("cannot list its FunctionRevisions: %w", err)
 	}
 	return InForce(list.Items), nil

@@ -22,6 +22,7 @@ const sdkTTL = time.Minute
 // An installation is what the operator's users say of a function.
 type installation struct {
 	version    string // of what answers: another may answer otherwise
+	forgotten  int    // how often what it answered was forgotten
 	keeps      bool   // says that its answers may be kept
 	asReturned bool   // says that a TTL of sdkTTL was chosen
 }
@@ -46,9 +47,17 @@ func (r *Runner) describe(ctx context.Context, function string) (installation, e
 	if err != nil || active == nil {
 		return out, err
 	}
+	out.forgotten = r.config.Responses.forgottenOf(function)
 	out.version = string(active.UID) + " " + active.Spec.Image
 	out.keeps = true
 	return out, nil
+}
+
+// isStill tells whether the function is as it was described. What was called
+// while one version took over from another may have been either.
+func (r *Runner) isStill(ctx context.Context, function string, described installation) bool {
+	now, err := r.describe(ctx, function)
+	return err == nil && now == described
 }
 
 // ttl is for how long the response is good.

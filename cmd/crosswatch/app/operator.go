@@ -158,7 +158,7 @@ func (op *operator) setUp(ctx context.Context) error {
 }
 
 func (op *operator) functionsConfig() functions.Config {
-	config := functions.Config{Client: op.mgr.GetClient(), Connections: op.connections}
+	config := functions.Config{Client: op.mgr.GetClient(), Connections: op.connections, Responses: op.responses}
 	if op.options.FunctionRuntime == FunctionRuntimeDeployment {
 		config.Runtime = &functions.RuntimeConfig{
 			Live:      op.mgr.GetAPIReader(),
