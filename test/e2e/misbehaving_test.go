@@ -324,37 +324,75 @@ func misdeeds(released <-chan struct{}) map[string]misdeed {
 	}
 }
 
-// Whatever a function does, the XRs that use it say it in one and the same way for
-// as long as it does, and no other XR is slower for it.
-func TestAFunctionThatMisbehavesHarmsOnlyItsOwnXRs(t *testing.T) {
+// An offender is a function that misbehaves, and the XR that uses it.
+type offender struct {
+	*hostile
+	xr    *unstructured.Unstructured
+	words string
+
+	// What was told of it first.
+	said    map[string]any
+	version string
+	calls   int64
+}
+
+// Whatever functions do, the XRs that use them say it in one and the same way for
+// as long as they do, and no other XR is slower for it.
+func TestFunctionsThatMisbehaveHarmOnlyTheirOwnXRs(t *testing.T) {
 	leavesNoGoroutine(t)
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
-	whole := newWorld(t)
-	whole.operate(retryAfter(100*time.Millisecond), func(o *app.Options, _ *rest.Config) { o.FunctionCallTimeout = callTimeout })
-	b := whole.bystanders(1)
+	w := newWorld(t)
+	w.operate(retryAfter(time.Second), func(o *app.Options, _ *rest.Config) { o.FunctionCallTimeout = callTimeout })
+	b := w.bystanders(1)
+	offenders := map[string]*offender{}
 	for name, tc := range misdeeds(released) {
-		t.Run(name, func(t *testing.T) {
-			w := whole.during(t)
-			h := w.hostile("hostile", tc.run)
-			composition := w.composeAlso(b.kinds[0], "hostile", step("hostile", nil))
-			xr := w.xr(b.kinds[0], "hostile", composedBy(composition))
-			_, port, _ := net.SplitHostPort(h.address)
-			want := strings.NewReplacer("%s", "dns:///"+functionHost+":"+port, "%n", w.namespace).Replace(tc.words)
-			var said map[string]any
-			w.eventually("the misdeed to be told", func() (bool, string) {
-				said = w.conditionOf(xr, "Synced")
-				message, _ := said["message"].(string)
-				return said["status"] == "False" && said["reason"] == "ReconcileError" && strings.HasPrefix(message, want), fmt.Sprintf("%v, want %s", said, want)
-			})
+		offenders[name] = w.offender(b.kinds[0], fmt.Sprintf("hostile-%d", len(offenders)), tc)
+	}
+	for _, o := range offenders {
+		o.told(w)
+	}
+	b.react(w, 40)
+	for name, o := range offenders {
+		t.Run(name, func(t *testing.T) { o.goesOn(t, w) })
+	}
+}
 
-			version, calls := w.live(xr).GetResourceVersion(), h.calls.Load()
-			b.react(w, 20)
-			w.eventually("more tries", func() (bool, string) { return h.calls.Load() >= calls+2, strconv.FormatInt(h.calls.Load(), 10) })
-			if live := w.live(xr); live.GetResourceVersion() != version {
-				t.Errorf("what is said changes from %v to %v", said, conditionIn(live, "Synced"))
-			}
-		})
+// offender serves a function that does the misdeed, and creates an XR of the kind
+// that uses it.
+func (w *world) offender(kind schema.GroupVersionKind, name string, does misdeed) *offender {
+	w.t.Helper()
+	o := &offender{hostile: w.hostile(name, does.run)}
+	o.xr = w.xr(kind, name, composedBy(w.composeAlso(kind, name, step(name, nil))))
+	_, port, _ := net.SplitHostPort(o.address)
+	o.words = strings.NewReplacer(
+		`"hostile"`, strconv.Quote(name), "%s", "dns:///"+functionHost+":"+port, "%n", w.namespace,
+	).Replace(does.words)
+	return o
+}
+
+// told waits until the XR says what its function does.
+func (o *offender) told(w *world) {
+	w.t.Helper()
+	w.eventually("the misdeed to be told", func() (bool, string) {
+		o.said = w.conditionOf(o.xr, "Synced")
+		message, _ := o.said["message"].(string)
+		return o.said["status"] == "False" && o.said["reason"] == "ReconcileError" && strings.HasPrefix(message, o.words),
+			fmt.Sprintf("%v, want %s", o.said, o.words)
+	})
+	o.version, o.calls = w.live(o.xr).GetResourceVersion(), o.hostile.calls.Load()
+}
+
+// goesOn waits until the function was called again, and fails if that changed what
+// is told.
+func (o *offender) goesOn(t *testing.T, w *world) {
+	t.Helper()
+	w.eventually("more tries", func() (bool, string) {
+		calls := o.hostile.calls.Load()
+		return calls >= o.calls+2, strconv.FormatInt(calls, 10)
+	})
+	if live := w.live(o.xr); live.GetResourceVersion() != o.version {
+		t.Errorf("what is said changes from %v to %v", o.said, conditionIn(live, "Synced"))
 	}
 }
 
@@ -421,14 +459,6 @@ func (b *bystanders) react(w *world, times int) {
 	}
 }
 
-// during is the world as one part of the test sees it: what that makes is gone when
-// the part is over.
-func (w *world) during(t *testing.T) *world {
-	part := *w
-	part.t = t
-	return &part
-}
-
 // composeAlso makes one of several Compositions of a kind, and returns its name.
 func (w *world) composeAlso(kind schema.GroupVersionKind, name string, steps ...v1.PipelineStep) string {
 	w.t.Helper()
@@ -449,7 +479,7 @@ func TestAFunctionThatHangsLeavesWorkersToOthersOfItsKind(t *testing.T) {
 	const many = 40
 	leavesNoGoroutine(t)
 	w := newWorld(t)
-	w.operate()
+	w.operate(func(o *app.Options, _ *rest.Config) { o.FunctionCallTimeout = 4 * reacts })
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
 	b := w.bystanders(5)
