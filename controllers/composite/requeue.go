@@ -25,6 +25,13 @@ const catchUp = 100 * time.Millisecond
 // for that: what they can ask for must not keep a worker busy.
 const shortest = time.Second
 
+// Whatever comes by the clock gives way to what events bring. When an answer
+// expires comes before a resync: it may be another by then.
+const (
+	resyncPriority = handler.LowPriority
+	expiryPriority = handler.LowPriority / 2
+)
+
 // requeue says when the XR is looked at again without any event. An error is
 // tried again with growing delay; but not that of a watch, which wakes the XR
 // when it is mended.
@@ -37,12 +44,16 @@ func (p *pass) requeue() (reconcile.Result, error) {
 	}
 	now := p.config.Clock.Now()
 	resync := untilResync(now, p.xr.GetUID(), p.config.SyncInterval)
+	expiry := until(p.out.Expires, now)
 	poll, _ := p.xr.PollInterval()
-	wait := soonest(until(p.out.Expires, now), atLeast(shortest, poll), resync)
-	if wait == resync {
-		return reconcile.Result{RequeueAfter: wait, Priority: ptr.To(handler.LowPriority)}, nil
+	out := reconcile.Result{RequeueAfter: soonest(expiry, atLeast(shortest, poll), resync)}
+	switch out.RequeueAfter {
+	case expiry:
+		out.Priority = ptr.To(expiryPriority)
+	case resync:
+		out.Priority = ptr.To(resyncPriority)
 	}
-	return reconcile.Result{RequeueAfter: wait}, nil
+	return out, nil
 }
 
 // unlessOutdated returns the error, but for a conflict over the XR itself, of

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
@@ -95,5 +96,7 @@ func TestReconcileRequeue(t *testing.T) {
 	w.ttl = time.Nanosecond
 	if result := w.mustReconcile(t); result.RequeueAfter != time.Second {
 		t.Errorf("nor for its functions: %+v", result)
+	} else if result.Priority == nil || *result.Priority >= 0 || *result.Priority <= handler.LowPriority {
+		t.Errorf("an answer that expires comes after events and before resyncs: %+v", result)
 	}
 }
