@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
@@ -75,6 +76,35 @@ func (w *world) scraper() string {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "crosswatch-metrics-reader"},
 	})
 	return token
+}
+
+// counted returns the sum of a counter's series with these labels, of which those
+// with a ! have any value but that.
+func (w *world) counted(name string, labels map[string]string) float64 {
+	w.t.Helper()
+	families, err := metrics.Registry.Gather()
+	w.must(err)
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			matches := true
+			for _, l := range m.GetLabel() {
+				if want, ok := labels[l.GetName()]; ok && l.GetValue() != want {
+					matches = false
+				}
+				if other, ok := labels["!"+l.GetName()]; ok && l.GetValue() == other {
+					matches = false
+				}
+			}
+			if matches {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 func TestTheMetricsAreThoseThatAreDocumented(t *testing.T) {

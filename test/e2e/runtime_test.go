@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
@@ -116,35 +115,6 @@ func (w *world) upgrade(fn *pkgv1.Function, image string) {
 	update(w, fn, func(f *pkgv1.Function) { f.Spec.Package = image })
 }
 
-// counted returns the sum of a counter's series with these labels, of which those
-// with a ! have any value but that.
-func (w *world) counted(name string, labels map[string]string) float64 {
-	w.t.Helper()
-	families, err := metrics.Registry.Gather()
-	w.must(err)
-	sum := 0.0
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			matches := true
-			for _, l := range m.GetLabel() {
-				if want, ok := labels[l.GetName()]; ok && l.GetValue() != want {
-					matches = false
-				}
-				if other, ok := labels["!"+l.GetName()]; ok && l.GetValue() == other {
-					matches = false
-				}
-			}
-			if matches {
-				sum += m.GetCounter().GetValue()
-			}
-		}
-	}
-	return sum
-}
-
 // busy keeps XRs reconciling until the returned function is called.
 func (w *world) busy(xrs []*unstructured.Unstructured) (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -172,11 +142,7 @@ func TestAnImageUpgradeUnderLoadFailsNoReconcile(t *testing.T) {
 		xrs = append(xrs, w.xr(kind, fmt.Sprintf("xr-%d", i), nil))
 	}
 	w.ready(xrs...)
-	failed := func() float64 {
-		return w.counted("crosswatch_reconciles_total", map[string]string{"controller": "samples." + group, "result": "failed"}) +
-			w.counted("crosswatch_function_calls_total", map[string]string{"function": fn.Name, "!code": "OK"})
-	}
-	before := failed()
+	before := w.failures(fn.Name)
 
 	stop := w.busy(xrs)
 	one := k.server(imageOne)
@@ -195,7 +161,7 @@ func TestAnImageUpgradeUnderLoadFailsNoReconcile(t *testing.T) {
 	w.eventually("more load on the new version", func() (bool, string) { return two.TotalCalls() > calls+60, strconv.Itoa(two.TotalCalls()) })
 	stop()
 
-	if n := failed() - before; n != 0 {
+	if n := w.failures(fn.Name) - before; n != 0 {
 		t.Errorf("%v reconciles or calls failed", n)
 	}
 	if n := one.TotalCalls() - late; n != 0 {

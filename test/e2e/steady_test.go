@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -11,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
@@ -42,27 +42,6 @@ func follower(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	}
 	respond.Desire(rsp, "gadget", gadget(xr.Name+"-gadget", map[string]any{"size": size}), fnv1.Ready_READY_TRUE)
 	return rsp, nil
-}
-
-// synced is how many runs that succeeded this process counted.
-func (w *world) synced() int {
-	w.t.Helper()
-	families, err := metrics.Registry.Gather()
-	w.must(err)
-	sum := 0.0
-	for _, family := range families {
-		if family.GetName() != "crosswatch_reconciles_total" {
-			continue
-		}
-		for _, series := range family.GetMetric() {
-			for _, label := range series.GetLabel() {
-				if label.GetName() == "result" && label.GetValue() == "synced" {
-					sum += series.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	return int(sum)
 }
 
 // writes counts what the operator wrote in the test's namespace since the log
@@ -140,10 +119,11 @@ func TestAHundredXRsCallTheirFunctionNoMoreOftenThanItHasSomethingToSay(t *testi
 	costs("an object required by a label changes", true, change(pooled, "B"))
 	costs("an object that nobody requires changes, and all are resynced twice", false, func() {
 		update(w, other, func(obj *corev1.ConfigMap) { obj.Data["value"] = "C" })
-		before := w.synced()
+		synced := func() float64 { return w.counted("crosswatch_reconciles_total", map[string]string{"result": "synced"}) }
+		before := synced()
 		w.eventually("two resyncs of each", func() (bool, string) {
-			n := w.synced() - before
-			return n >= 2*many, strconv.Itoa(n)
+			n := synced() - before
+			return n >= 2*many, fmt.Sprint(n)
 		})
 	})
 }

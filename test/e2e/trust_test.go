@@ -17,7 +17,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/certificates"
@@ -210,7 +209,7 @@ func TestCertificatesAreRotatedUnderLoadAndNoReconcileFails(t *testing.T) {
 	xrs := w.crowd(kind, "xr", many, func(int) map[string]any { return map[string]any{"settings": "settings"} })
 	xrs.ready()
 	w.settled(server.TotalCalls)
-	failedBefore := failures(t, "rotated")
+	failedBefore := w.failures("rotated")
 	since := map[string]any{}
 	for i := range many {
 		since[xrs.xr(i).GetName()] = w.conditionOf(xrs.xr(i), "Synced")["lastTransitionTime"]
@@ -235,7 +234,7 @@ func TestCertificatesAreRotatedUnderLoadAndNoReconcileFails(t *testing.T) {
 	last := stop()
 	xrs.shows(last)
 
-	if failed := failures(t, "rotated"); failed != failedBefore {
+	if failed := w.failures("rotated"); failed != failedBefore {
 		t.Errorf("%v calls or reconciles failed", failed-failedBefore)
 	}
 	for i := range many {
@@ -278,28 +277,8 @@ func (w *world) keepChanging(name string) (stop func() string) {
 
 // failures counts the calls of the function that had no answer, and the reconciles
 // that ended with an error.
-func failures(t *testing.T, function string) float64 {
-	t.Helper()
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
-			}
-			switch family.GetName() {
-			case "controller_runtime_reconcile_errors_total":
-				sum += m.GetCounter().GetValue()
-			case "crosswatch_function_calls_total":
-				if labels["function"] == function && labels["code"] != "OK" {
-					sum += m.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	return sum
+func (w *world) failures(function string) float64 {
+	w.t.Helper()
+	return w.counted("controller_runtime_reconcile_errors_total", nil) +
+		w.counted("crosswatch_function_calls_total", map[string]string{"function": function, "!code": "OK"})
 }
