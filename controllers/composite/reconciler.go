@@ -179,6 +179,9 @@ func (p *pass) reconcile(ctx context.Context) string {
 	if p.outdated {
 		return resultOutdated // the XR is another by now: nobody needs to hear of this run
 	}
+	if isEarly(p.err) {
+		return resultWaiting // it is tried again before anybody is told
+	}
 	p.err = p.writeStatus(ctx)
 	if !p.outdated && !p.gone {
 		p.tell()

@@ -6,6 +6,7 @@ package composite
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/internal/composer/fakeapi"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
+	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
 func TestReconcileSettles(t *testing.T) {
@@ -198,6 +200,33 @@ func TestReconcileErrors(t *testing.T) {
 				t.Errorf("%s Not recorded: %+v", tc.reason, w.Stats())
 			}
 		})
+	}
+}
+
+// A function that is not called since others wait for it may be well: the XR says
+// what it said before, and is tried again.
+func TestReconcileTellsNobodyOfACallThatWasTooEarly(t *testing.T) {
+	w := newWorld()
+	w.mustReconcile(t)
+	w.writes()
+	w.annotate("touched", "true")
+	w.runErr = fmt.Errorf("step: %w", &function.CallError{Function: "f", Early: true})
+	if _, err := w.reconcile(t); err == nil {
+		t.Error("the XR is not tried again")
+	}
+	if got := w.writes(); len(got) > 0 {
+		t.Errorf("unexpected writes: %q", got)
+	}
+	if c := w.condition(t, commonv1.TypeSynced); c.Status != corev1.ConditionTrue {
+		t.Errorf("Synced is %+v", c)
+	}
+
+	w.runErr = &function.CallError{Function: "f"}
+	if _, err := w.reconcile(t); err == nil {
+		t.Error("the XR is not tried again")
+	}
+	if c := w.condition(t, commonv1.TypeSynced); c.Status != corev1.ConditionFalse {
+		t.Errorf("once the function is known to hang, Synced is %+v", c)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crosswatch-io/crosswatch/internal/engine"
+	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
 // catchUp is how long a run that found the XR changed under its hands leaves the
@@ -47,11 +48,11 @@ func (p *pass) requeue() (reconcile.Result, error) {
 	expiry := until(p.out.Expires, now)
 	poll, _ := p.xr.PollInterval()
 	out := reconcile.Result{RequeueAfter: soonest(expiry, atLeast(shortest, poll), resync)}
-	switch out.RequeueAfter {
-	case expiry:
-		out.Priority = ptr.To(expiryPriority)
-	case resync:
+	if out.RequeueAfter == resync {
 		out.Priority = ptr.To(resyncPriority)
+	}
+	if out.RequeueAfter == expiry {
+		out.Priority = ptr.To(expiryPriority)
 	}
 	return out, nil
 }
@@ -116,6 +117,13 @@ func untilResync(now time.Time, uid types.UID, interval time.Duration) time.Dura
 func isWaiting(err error) bool {
 	var watch *engine.WatchError
 	return errors.As(err, &watch) && watch.Waiting()
+}
+
+// isEarly reports whether a run ended because a function that others wait for was
+// not called, which may be well.
+func isEarly(err error) bool {
+	var call *function.CallError
+	return errors.As(err, &call) && call.Early
 }
 
 // isOnlyWatches reports whether each cause of an error is a watch.

@@ -6,6 +6,7 @@ package function
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,21 +64,18 @@ type connection struct {
 	retryAt time.Time  // when to try again with a new connection, if down
 }
 
-// dial the target, without waiting for the connection. before is an earlier
-// connection to it, if any, and down why that failed.
-func (c *Connections) dial(at target, before *connection, down *fault) (*connection, error) {
+// dial the target, without waiting for the connection. down is why an earlier one
+// to it failed.
+func (c *Connections) dial(at target, g *gate, down *fault) (*connection, error) {
 	conn := &connection{
 		target:         at,
 		attempt:        &attempt{},
-		gate:           newGate(c.config.HangingCalls),
+		gate:           g,
 		callTimeout:    c.config.CallTimeout,
 		connectTimeout: c.config.ConnectTimeout,
 		messageLimit:   c.config.MessageLimit,
 		down:           down,
 		retryAt:        time.Now().Add(c.config.ConnectTimeout),
-	}
-	if before != nil && before.target.endpoint == at.endpoint {
-		conn.gate = before.gate
 	}
 	retry := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: c.config.ConnectTimeout}
 	client, err := grpc.NewClient(at.endpoint,
@@ -132,10 +130,17 @@ func (c *connection) call(ctx context.Context, req *Request, probe bool) (*Respo
 	if refused != nil {
 		return nil, refused
 	}
-	resp, flt := c.callKnown(ctx, req)
-	c.gate.leave(passage, flt)
+	var resp *Response
+	flt := &fault{code: codes.Internal} // stays if the call panics
+	defer func() { c.gate.leave(passage, flt) }()
+	resp, flt = c.callKnown(ctx, req)
 	return resp, flt
 }
+
+// unknownMethod is how gRPC servers, in whichever language, word that they don't
+// know what is called, or say nothing at all. A function may say Unimplemented of
+// something else.
+var unknownMethod = regexp.MustCompile(`(?i)unknown (service|method)|method not found|not implement|unimplemented|not know the method|^` + noReason + `$`)
 
 // callKnown calls the function under the name that it is known to have, and under
 // the other if it has not.
@@ -145,7 +150,7 @@ func (c *connection) callKnown(ctx context.Context, req *Request) (*Response, *f
 		method, other = other, method
 	}
 	resp, flt := c.invoke(ctx, method, req)
-	if flt == nil || flt.code != codes.Unimplemented {
+	if flt == nil || flt.code != codes.Unimplemented || !unknownMethod.MatchString(flt.cause) {
 		return resp, flt
 	}
 	resp, flt = c.invoke(ctx, other, req)
@@ -172,7 +177,7 @@ func (c *connection) invoke(ctx context.Context, method string, req *Request) (*
 	// A server ends a call with a trailer. Without one the error is gRPC's own,
 	// made on this side.
 	if st := status.Convert(err); len(trailer) > 0 {
-		return nil, &fault{code: st.Code(), cause: stable(st.Message())}
+		return nil, &fault{code: st.Code(), cause: stable(st.Message()), answered: true}
 	}
 	return nil, c.localFault(status.Code(err))
 }

@@ -69,6 +69,7 @@ type Connections struct {
 
 	mu     sync.Mutex // guards what follows; not held while dialling, calling or closing
 	open   map[string]*connection
+	gates  map[string]gated // last longer than connections: what hangs does so on each
 	closed bool
 }
 
@@ -91,7 +92,7 @@ func NewConnections(config ConnectionsConfig) (*Connections, error) {
 	if config.HangingCalls == 0 {
 		config.HangingCalls = DefaultHangingCalls
 	}
-	return &Connections{config: config, open: map[string]*connection{}}, nil
+	return &Connections{config: config, open: map[string]*connection{}, gates: map[string]gated{}}, nil
 }
 
 // Call the function's active revision, or its development server. What the call
@@ -129,7 +130,7 @@ func (c *Connections) callOn(
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("function %q at %s: %w", function, at.endpoint, ctx.Err())
 	default:
-		return nil, &CallError{Function: function, Endpoint: at.endpoint, Code: flt.code, Cause: flt.cause}
+		return nil, &CallError{Function: function, Endpoint: at.endpoint, Code: flt.code, Cause: flt.cause, Early: flt.early}
 	}
 }
 
@@ -144,6 +145,9 @@ func (c *Connections) Forget(function string) {
 // Remove is Forget for a function that is no longer installed.
 func (c *Connections) Remove(function string) {
 	c.Forget(function)
+	c.mu.Lock()
+	delete(c.gates, function)
+	c.mu.Unlock()
 	dropMetricsOf(function)
 }
 
@@ -184,7 +188,7 @@ func (c *Connections) acquireLocked(function string, at target) (conn, idle *con
 
 	// A new connection resolves the name again, which an old one may do only
 	// rarely: a function that moved is found.
-	fresh, err := c.dial(at, conn, down)
+	fresh, err := c.dial(at, c.gateLocked(function, at), down)
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -192,6 +196,24 @@ func (c *Connections) acquireLocked(function string, at target) (conn, idle *con
 	c.open[function] = fresh
 	fresh.calls++
 	return fresh, idle, down != nil, nil
+}
+
+// A gated version of a function.
+type gated struct {
+	*gate
+
+	version string
+}
+
+// gateLocked returns the gate of the version that is called. Another one is not
+// judged by it.
+func (c *Connections) gateLocked(function string, at target) *gate {
+	g, ok := c.gates[function]
+	if !ok || g.version != at.version {
+		g = gated{gate: newGate(c.config.HangingCalls, c.config.CallTimeout), version: at.version}
+		c.gates[function] = g
+	}
+	return g.gate
 }
 
 // doubt makes the next call use another connection. Nobody can tell a function

@@ -270,6 +270,7 @@ func TestD2CallFallsBackOnlyOnUnimplemented(t *testing.T) {
 		body     body
 		want     calls
 		code     codes.Code // OK if the calls succeed
+		says     string     // part of the error
 	}{
 		"V1": {
 			reason: "A server of today is only called as such.",
@@ -293,10 +294,20 @@ func TestD2CallFallsBackOnlyOnUnimplemented(t *testing.T) {
 		"Neither": {
 			reason: "Some other gRPC service is no function.",
 			body: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-				return nil, status.Error(codes.Unimplemented, "not me")
+				return nil, status.Error(codes.Unimplemented, "Method not found!")
 			},
 			want: calls{V1: 3, V1Beta1: 3},
 			code: codes.Unimplemented,
+			says: "is it a composition function?",
+		},
+		"OfSomethingElse": {
+			reason: "A function may say it of what it is asked to do: it was called, and is not called again.",
+			body: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				return nil, status.Error(codes.Unimplemented, "this cloud has no GPUs")
+			},
+			want: calls{V1: 3},
+			code: codes.Unimplemented,
+			says: "this cloud has no GPUs",
 		},
 	}
 	for name, tc := range cases {
@@ -308,8 +319,8 @@ func TestD2CallFallsBackOnlyOnUnimplemented(t *testing.T) {
 			for range 3 {
 				_, err := c.Call(t.Context(), "f", request(t, &fnv1.RunFunctionRequest{}))
 				call := &CallError{}
-				if errors.As(err, &call) != (tc.code != codes.OK) || call.Code != tc.code {
-					t.Errorf("%s\ngot error %v, want code %s", tc.reason, err, tc.code)
+				if errors.As(err, &call) != (tc.code != codes.OK) || call.Code != tc.code || !strings.Contains(call.Cause, tc.says) {
+					t.Errorf("%s\ngot error %v, want code %s and %q", tc.reason, err, tc.code, tc.says)
 				}
 			}
 			if diff := cmp.Diff(tc.want, calls{V1: s.v1.Load(), V1Beta1: s.v1beta1.Load()}); diff != "" {

@@ -19,6 +19,8 @@ const maxCause = 1024
 // maxQuoted is how much of a name that a function gave is shown, in bytes.
 const maxQuoted = 100
 
+const noReason = "it gave no reason"
+
 // A CallError says why a function could not be called, or did not answer. Its
 // text is the same each time for the same cause.
 type CallError struct {
@@ -26,6 +28,11 @@ type CallError struct {
 	Endpoint string // a gRPC target
 	Code     codes.Code
 	Cause    string
+
+	// Early tells that the function was not called, since too many calls wait for
+	// it, and that it may be well: the call is to be tried again before anybody is
+	// told.
+	Early bool
 }
 
 // Error names the function, where it was called, and the cause.
@@ -38,8 +45,13 @@ type fault struct {
 	code  codes.Code
 	cause string
 
+	// answered tells that the function itself said so.
+	answered bool
 	// silent tells that there was no answer in time, nor anything else.
 	silent bool
+	// early tells that the function was not called, and that nobody can say yet
+	// whether it would have answered.
+	early bool
 }
 
 // localFault words an error that gRPC made on this side, of which only the code
@@ -91,7 +103,7 @@ func stable(message string) string {
 	message = localSocket.ReplaceAllString(message, "")
 	message = pointer.ReplaceAllString(message, "0x…")
 	if message == "" {
-		return "it gave no reason"
+		return noReason
 	}
 	return shorten(message, maxCause)
 }

@@ -13,7 +13,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-const testLimit = 8
+const (
+	testLimit    = 8
+	testDeadline = 20 * time.Second
+)
 
 // unanswered is what a call comes to that runs into its deadline.
 func unanswered() *fault {
@@ -27,7 +30,8 @@ type passer struct {
 	calls   sync.WaitGroup
 	let     atomic.Int64 // calls that came through the gate, so far
 	refused atomic.Int64
-	words   sync.Map // of refusals
+	early   atomic.Int64 // of the refused
+	words   sync.Map     // of refusals
 }
 
 // call takes that long and comes to that, if it is let in.
@@ -36,6 +40,9 @@ func (p *passer) call(t *testing.T, took time.Duration, came *fault) {
 		passage, flt := p.enter(t.Context())
 		if flt != nil {
 			p.refused.Add(1)
+			if flt.early {
+				p.early.Add(1)
+			}
 			p.words.Store(flt.cause, true)
 			return
 		}
@@ -61,7 +68,7 @@ func (p *passer) expect(t *testing.T, when string, let, refused int64) {
 
 func TestAGateOpensWithEachAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &passer{gate: newGate(testLimit)}
+		p := &passer{gate: newGate(testLimit, testDeadline)}
 		p.calling(t, 32, 10*time.Millisecond, nil)
 		p.expect(t, "before any answer", testLimit, 0)
 		p.calls.Wait()
@@ -76,18 +83,20 @@ func TestAGateOpensWithEachAnswer(t *testing.T) {
 func TestAGateHoldsFewWorkersForAFunctionThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const deadline = 20 * time.Second
-		p := &passer{gate: newGate(testLimit)}
+		p := &passer{gate: newGate(testLimit, testDeadline)}
 		p.calling(t, 40, deadline, unanswered())
 		p.expect(t, "at first", testLimit, 0)
 		<-time.After(minPatience)
 		p.expect(t, "when answers are overdue, but for one that finds out", testLimit+1, 40-testLimit-1)
 		p.calling(t, 10, deadline, unanswered())
-		p.expect(t, "while it finds out", testLimit+1, 10+40-testLimit-1)
+		p.expect(t, "while it finds out, and few wait for that", testLimit+1, 10-testLimit/2+40-testLimit-1)
+		if p.early.Load() != p.refused.Load() {
+			t.Error("before a call is without an answer, nobody can say that the function hangs")
+		}
+		<-time.After(minPatience)
+		p.expect(t, "when they waited long enough", testLimit+1, 10+40-testLimit-1)
 
 		p.calls.Wait()
-		if _, ok := p.words.Load("8 calls wait for an answer of it that is overdue"); !ok {
-			t.Error("nobody was told that there are calls without an answer")
-		}
 		p.words.Clear()
 		p.calling(t, 40, deadline, unanswered())
 		p.calls.Wait()
@@ -109,7 +118,7 @@ func TestAGateHoldsFewWorkersForAFunctionThatHangs(t *testing.T) {
 func TestAGateLetsAFunctionBeSlowByNature(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = 10 * time.Second
-		p := &passer{gate: newGate(testLimit)}
+		p := &passer{gate: newGate(testLimit, testDeadline)}
 		p.calling(t, 1, took, nil)
 		p.calls.Wait()
 		for round := range int64(3) {
@@ -123,7 +132,7 @@ func TestAGateLetsAFunctionBeSlowByNature(t *testing.T) {
 // XRs whose calls hang must not shut those out for which the function answers.
 func TestAGateLetsOthersInOneByOneBesideCallsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &passer{gate: newGate(testLimit)}
+		p := &passer{gate: newGate(testLimit, testDeadline)}
 		p.calling(t, testLimit, 20*time.Second, unanswered())
 		<-time.After(minPatience)
 		for i := range int64(5) {
@@ -137,7 +146,7 @@ func TestAGateLetsOthersInOneByOneBesideCallsThatHang(t *testing.T) {
 
 func TestAGateMakesNobodyWaitLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &passer{gate: newGate(1)}
+		p := &passer{gate: newGate(1, testDeadline)}
 		p.call(t, time.Minute, nil)
 		synctest.Wait()
 		began := time.Now()
@@ -146,4 +155,114 @@ func TestAGateMakesNobodyWaitLong(t *testing.T) {
 		}
 		p.calls.Wait()
 	})
+}
+
+// Before anything is known of a function, one that is slow can't be told from one
+// that hangs. Who is refused then is to try again, and nobody is told.
+func TestAGateRefusesNobodyForGoodBecauseAFunctionIsSlowAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took = 4 * time.Second
+		p := &passer{gate: newGate(testLimit, testDeadline)}
+		for range 3 {
+			p.calling(t, 32, took, nil)
+			p.calls.Wait()
+			if p.early.Load() != p.refused.Load() {
+				t.Errorf("%d calls are refused for good", p.refused.Load()-p.early.Load())
+			}
+		}
+		p.refused.Store(0)
+		p.calling(t, 32, took, nil)
+		p.calls.Wait()
+		if n := p.refused.Load(); n != 0 {
+			t.Errorf("%d calls are refused although it is known by now how slow it is", n)
+		}
+	})
+}
+
+// What made a gate patient once does not for ever.
+func TestAGateForgetsThatAFunctionWasSlow(t *testing.T) {
+	cases := map[string]struct {
+		first  *fault
+		faster int
+	}{
+		"AColdStart":                {faster: 100},
+		"AConnectionThatBrokeLate":  {first: &fault{code: codes.Unavailable}, faster: 1},
+		"ACallThatSomebodyGaveUpOn": {first: &fault{code: codes.Canceled}, faster: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &passer{gate: newGate(testLimit, testDeadline)}
+				p.calling(t, 1, 11*time.Second, tc.first)
+				p.calls.Wait()
+				for range tc.faster {
+					p.calling(t, 1, time.Millisecond, nil)
+					p.calls.Wait()
+				}
+				p.let.Store(0)
+				p.calling(t, 40, testDeadline, unanswered())
+				<-time.After(minPatience)
+				synctest.Wait()
+				if n := p.let.Load(); n > 3*testLimit+1 {
+					t.Errorf("%d calls hang", n)
+				}
+				p.calls.Wait()
+			})
+		})
+	}
+}
+
+// One call without an answer does not make a slow function one that hangs.
+func TestAGateIsPatientAfterOneCallWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took = 5 * time.Second
+		p := &passer{gate: newGate(testLimit, testDeadline)}
+		p.calling(t, 1, took, nil)
+		p.calls.Wait()
+		p.calling(t, 1, testDeadline, unanswered())
+		p.calls.Wait()
+		for range 3 {
+			p.calling(t, 32, took, nil)
+			p.calls.Wait()
+		}
+		p.expect(t, "at last", 2+3*32, 0)
+	})
+}
+
+// An answer ends what was said while there was none.
+func TestAGateForgetsWhatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &passer{gate: newGate(1, testDeadline)}
+		p.calling(t, 1, testDeadline, unanswered())
+		p.calls.Wait()
+		p.calling(t, 1, time.Millisecond, &fault{code: codes.Unknown, cause: "no", answered: true})
+		p.calls.Wait()
+		if flt := p.refusal(); !flt.early {
+			t.Errorf("the gate still says %q", flt.cause)
+		}
+	})
+}
+
+func TestAVersionHasAGateOfItsOwn(t *testing.T) {
+	i := newInstalled()
+	c := connect(t, i, nil)
+	at := target{endpoint: "dns:///f.ns:9443", version: "one"}
+	gate := func(at target) *gate {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.gateLocked("f", at)
+	}
+	first := gate(at)
+	c.Forget("f")
+	if gate(at) != first {
+		t.Error("a new connection forgets what hangs")
+	}
+	at.version = "two"
+	if gate(at) == first {
+		t.Error("a new version is judged by the calls of the one before")
+	}
+	c.Remove("f")
+	if len(c.gates) != 0 {
+		t.Error("the gate of a function that is gone stays")
+	}
 }

@@ -21,6 +21,10 @@ type target struct {
 	endpoint string // a gRPC target
 	plain    bool   // without TLS
 
+	// version of what answers there. Another may have the same address: it is
+	// connected to anew.
+	version string
+
 	// certificate is the version of the Secret with ours, empty if there is none
 	// or none is needed. A connection lasts no longer: one that was made with a
 	// certificate which somebody replaced, since it expires or is known to others,
@@ -55,7 +59,7 @@ func (c *Connections) find(ctx context.Context, function string) (target, error)
 	case active.Status.Endpoint == "":
 		return target{}, fmt.Errorf("its FunctionRevision %q has no endpoint yet", active.Name)
 	}
-	return target{endpoint: active.Status.Endpoint, certificate: c.certificate(ctx)}, nil
+	return target{endpoint: active.Status.Endpoint, version: string(active.UID), certificate: c.certificate(ctx)}, nil
 }
 
 // certificate returns the version of the Secret with our certificate. If it can't
