@@ -53,7 +53,7 @@ func (w *writer) hidden() any {
 func (w *writer) secret() map[string]any {
 	o := map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
-		"metadata": map[string]any{"annotations": map[string]any{lastApplied: w.hidden(), "seen": w.seen()}},
+		"metadata": map[string]any{"name": w.seen(), "annotations": map[string]any{lastApplied: w.hidden(), "copy": w.hidden()}},
 	}
 	for _, field := range []string{"data", "stringData"} {
 		if w.flip("has " + field) {

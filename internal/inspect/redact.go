@@ -95,7 +95,8 @@ func object(s *structpb.Struct) map[string]any {
 
 func isA(s *structpb.Struct, kind string) bool {
 	fields := s.GetFields()
-	return fields["kind"].GetStringValue() == kind && fields["apiVersion"].GetStringValue() == "v1"
+	version := fields["apiVersion"].GetStringValue()
+	return fields["kind"].GetStringValue() == kind && (version == "v1" || version == "") // a broken object's values are as secret
 }
 
 func secret(s *structpb.Struct) map[string]any {
@@ -104,9 +105,20 @@ func secret(s *structpb.Struct) map[string]any {
 		switch key {
 		case "data", "stringData":
 			fields[key] = withoutValues(value)
+		case "metadata":
+			fields[key] = metadata(value.GetStructValue())
 		default:
 			fields[key] = plain(value)
 		}
+	}
+	return fields
+}
+
+// metadata of a Secret, of which several tools keep a copy in an annotation.
+func metadata(s *structpb.Struct) map[string]any {
+	fields := object(s)
+	if annotations, ok := s.GetFields()["annotations"]; ok {
+		fields["annotations"] = withoutValues(annotations)
 	}
 	return fields
 }

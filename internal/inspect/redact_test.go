@@ -40,7 +40,11 @@ func TestSecretsInObjectsAreRedacted(t *testing.T) {
 		},
 		"SecretThatKubectlApplied": {
 			object: `{apiVersion: v1, kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: secret, other: x}}}`,
-			want:   `{apiVersion: v1, kind: Secret, metadata: {annotations: {other: x}}}`,
+			want:   `{apiVersion: v1, kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "[redacted]", other: "[redacted]"}}}`,
+		},
+		"SecretWithoutAVersion": {
+			object: `{kind: Secret, data: {a: secret}}`,
+			want:   `{kind: Secret, data: {a: "[redacted]"}}`,
 		},
 		"SecretWhoseDataIsNoData": {
 			object: `{apiVersion: v1, kind: Secret, data: [secret], stringData: secret}`,
