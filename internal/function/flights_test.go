@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -154,4 +155,86 @@ func TestAPanicKeepsNobodyWaiting(t *testing.T) {
 	if _, err := runner.Run(t.Context(), step(newCluster())); err != nil {
 		t.Error(err)
 	}
+}
+
+// In these bubbles of time all that can wait does, so it is known who shares what.
+func TestFlights(t *testing.T) {
+	good := answered{Response: &Response{message: &fnv1.RunFunctionResponse{}, encoded: []byte{}}}
+	cases := map[string]struct {
+		expires bool // the answer may be reused
+		err     error
+		cancel  bool // whoever calls is told to stop
+		calls   int64
+		failed  int64 // of three who ask
+	}{
+		"Shared":     {expires: true, calls: 1},
+		"NotToShare": {calls: 3},
+		"Failed":     {err: errors.New("no"), calls: 1, failed: 3},
+		"Abandoned":  {expires: true, cancel: true, calls: 2, failed: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var f flights
+				var calls, failed atomic.Int64
+				ask := func(ctx context.Context) {
+					_, err := f.share(ctx, responseKey{}, func() (answered, error) {
+						calls.Add(1)
+						select {
+						case <-time.After(time.Second):
+						case <-ctx.Done():
+							return answered{}, ctx.Err()
+						}
+						out := good
+						if tc.expires {
+							out.expires = time.Now().Add(time.Hour)
+						}
+						return out, tc.err
+					})
+					if err != nil {
+						failed.Add(1)
+					}
+				}
+				first, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go ask(first)
+				synctest.Wait()
+				for range 2 {
+					go ask(t.Context())
+					synctest.Wait()
+				}
+				if n := calls.Load(); n != 1 {
+					t.Errorf("%d calls while the first is under way", n)
+				}
+				if tc.cancel {
+					cancel()
+				}
+				<-time.After(3 * time.Second)
+				synctest.Wait()
+				if calls.Load() != tc.calls || failed.Load() != tc.failed || len(f.flying) != 0 {
+					t.Errorf("%d calls, %d failed, %d still under way; want %d, %d and none", calls.Load(), failed.Load(), len(f.flying), tc.calls, tc.failed)
+				}
+			})
+		})
+	}
+}
+
+func TestWhoWaitsForAnothersCallCanGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flights
+		released := make(chan struct{})
+		go func() {
+			_, _ = f.share(t.Context(), responseKey{}, func() (answered, error) {
+				<-released
+				return answered{}, nil
+			})
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := f.share(ctx, responseKey{}, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		close(released)
+	})
 }

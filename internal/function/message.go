@@ -26,9 +26,10 @@ var capabilities = []fnv1.Capability{
 // A Request is what a function is called with, encoded once: its tag is a hash of
 // the bytes that are sent, however often they are. It is immutable.
 type Request struct {
-	message *fnv1.RunFunctionRequest
-	meta    []byte // field meta
-	rest    []byte // all other fields; encoded fields can be in any order
+	tag     string
+	message *fnv1.RunFunctionRequest // nil where only the bytes are of use
+	meta    []byte                   // field meta
+	rest    []byte                   // all other fields; encoded fields can be in any order
 }
 
 // NewRequest tags and encodes a message whose meta is not set yet, and sets it.
@@ -38,13 +39,20 @@ func NewRequest(message *fnv1.RunFunctionRequest) (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the request: %w", err)
 	}
-	tag := sha256.Sum256(rest)
-	message.Meta = &fnv1.RequestMeta{Tag: hex.EncodeToString(tag[:]), Capabilities: capabilities}
+	sum := sha256.Sum256(rest)
+	tag := hex.EncodeToString(sum[:])
+	message.Meta = &fnv1.RequestMeta{Tag: tag, Capabilities: capabilities}
 	meta, err := proto.Marshal(&fnv1.RunFunctionRequest{Meta: message.GetMeta()})
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the request's meta: %w", err)
 	}
-	return &Request{message: message, meta: meta, rest: rest}, nil
+	return &Request{tag: tag, message: message, meta: meta, rest: rest}, nil
+}
+
+// bytes returns the request without the message: who keeps it keeps no more than
+// its bytes.
+func (r *Request) bytes() *Request {
+	return &Request{tag: r.tag, meta: r.meta, rest: r.rest}
 }
 
 // Decode returns a message of the caller's own, as the function sees it.
@@ -57,7 +65,7 @@ func (r *Request) Decode() (*fnv1.RunFunctionRequest, error) {
 }
 
 // Tag identifies all that the function is shown.
-func (r *Request) Tag() string { return r.message.GetMeta().GetTag() }
+func (r *Request) Tag() string { return r.tag }
 
 // Size of the request in bytes, as it is sent.
 func (r *Request) Size() int { return len(r.meta) + len(r.rest) }

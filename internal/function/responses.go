@@ -39,10 +39,11 @@ type Responses struct {
 // A responseKey is what one version of a function was shown. Equal ones have the
 // same answer.
 type responseKey struct {
-	function  string
-	version   string
-	forgotten int // how often what the function answered had been by then
-	tag       string
+	function   string
+	version    string
+	asReturned bool // how its TTL was read
+	forgotten  int  // how often what the function answered had been by then
+	tag        string
 }
 
 type kept struct {

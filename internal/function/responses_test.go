@@ -14,11 +14,13 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
 )
 
 // A keeper runs a function whose answers may be kept, at a time of the test's own.
@@ -286,5 +288,78 @@ func TestAnAnswerDuringAnUpgradeIsNotKept(t *testing.T) {
 	k.run(t, newCluster())
 	if k.calls() != 2 {
 		t.Errorf("%d calls, want another after the upgrade was taken back", k.calls())
+	}
+}
+
+// How a TTL is read is what the Function says now.
+func TestAnAnswerIsReadAnewWhenItsTTLIs(t *testing.T) {
+	k := newKeeper(t, says(sdkTTL, nil))
+	k.run(t, newCluster())
+	k.known.functions["f"].Annotations = map[string]string{pkgv1.AnnotationResponseTTL: pkgv1.ResponseTTLAsReturned}
+	if left := k.run(t, newCluster()).Expires.Sub(k.clock.Now()); left != sdkTTL {
+		t.Errorf("the answer is good for %s, want %s", left, sdkTTL)
+	}
+}
+
+// Turned off and on again, the cache does not go back to what was said before.
+func TestTheCacheTurnedOffForgets(t *testing.T) {
+	k := newKeeper(t, says(time.Hour, nil))
+	k.run(t, newCluster())
+	k.known.functions["f"].Annotations = map[string]string{pkgv1.AnnotationFunctionCache: pkgv1.FunctionCacheOff}
+	k.run(t, newCluster())
+	k.known.functions["f"].Annotations = nil
+	k.run(t, newCluster())
+	if k.calls() != 3 {
+		t.Errorf("%d calls in 3 runs, of which the second was without the cache", k.calls())
+	}
+}
+
+// Where two versions have the same address, the older may answer for a while. What
+// is kept then is asked again soon after.
+func TestWhatMayBeAnotherVersionsAnswerIsAskedAgain(t *testing.T) {
+	cases := map[string]struct {
+		endpoint string
+		want     time.Duration // for which the answer is good
+	}{
+		"SameAddress":    {endpoint: "dns:///f.ns:9443", want: takeoverTime},
+		"AnotherAddress": {endpoint: "dns:///f-2.ns:9443", want: time.Hour},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t, says(time.Hour, nil))
+			if left := k.run(t, newCluster()).Expires.Sub(k.clock.Now()); left != time.Hour {
+				t.Errorf("the first version's answer is good for %s, want its TTL", left)
+			}
+			k.known.revise("f", 2, tc.endpoint)
+			k.known.revisions["f-2"].UID = "another"
+			if left := k.run(t, newCluster()).Expires.Sub(k.clock.Now()); left != tc.want {
+				t.Errorf("the answer is good for %s, want %s", left, tc.want)
+			}
+			k.pass(tc.want)
+			if left := k.run(t, newCluster()).Expires.Sub(k.clock.Now()); left != time.Hour || k.calls() != 3 {
+				t.Errorf("after %d calls the answer is good for %s, want a third, and its TTL", k.calls(), left)
+			}
+		})
+	}
+}
+
+// An answer in view of seeds of which some could not be read says too little of
+// what the function would say.
+func TestAnAnswerToPartOfTheSeedsIsNotKept(t *testing.T) {
+	k := newKeeper(t, says(time.Hour, nil))
+	in := newCluster()
+	unread := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Unreadable"}
+	in.errs[unread] = &watchError{}
+	seed := func() {
+		in.tracker.Track(testXR, nil, []dependency.Requirement{{
+			Step: "step", Name: "it", From: dependency.Resources, Reference: dependency.Reference{GVK: unread, Name: "a"},
+		}})
+	}
+	for range 2 {
+		seed()
+		k.run(t, in)
+	}
+	if k.calls() != 2 {
+		t.Errorf("%d calls in two runs without the seed, want one each", k.calls())
 	}
 }

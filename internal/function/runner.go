@@ -43,8 +43,9 @@ type RunnerConfig struct {
 
 // A Runner runs steps of pipelines. It is safe for concurrent use.
 type Runner struct {
-	config  RunnerConfig
-	flights flights
+	config   RunnerConfig
+	flights  flights
+	versions versions
 }
 
 // A Step of a pipeline, to run once for one XR.
@@ -170,7 +171,7 @@ func (r *Runner) respond(ctx context.Context, step Step, fn installation, now *r
 	}
 	seen := Inspection{
 		XR: step.XR, Kind: step.Kind, Step: step.Name, Function: step.Function, Round: number,
-		Kept: answer.kept, Began: began, Duration: r.config.Clock.Since(began), Request: req, Err: err,
+		Kept: answer.kept, Began: began, Duration: r.config.Clock.Since(began), Request: req.bytes(), Err: err,
 	}
 	if answer.Response != nil {
 		seen.Response = answer.encoded
@@ -185,7 +186,9 @@ func (r *Runner) obtain(ctx context.Context, step Step, fn installation, now *ro
 	if !fn.keeps {
 		return r.call(ctx, step, fn, req)
 	}
-	key := responseKey{function: step.Function, version: fn.version, forgotten: fn.forgotten, tag: req.Tag()}
+	key := responseKey{
+		function: step.Function, version: fn.version, asReturned: fn.asReturned, forgotten: fn.forgotten, tag: req.Tag(),
+	}
 	own := false
 	answer, err := r.flights.share(ctx, key, func() (answered, error) {
 		if found, ok := r.config.Responses.take(key); ok {
@@ -198,7 +201,7 @@ func (r *Runner) obtain(ctx context.Context, step Step, fn installation, now *ro
 		}
 		return answer, err
 	})
-	answer.kept = !own
+	answer.kept = !own && err == nil
 	countLookup(step.Function, own)
 	return answer, err
 }
@@ -212,11 +215,7 @@ func (r *Runner) call(ctx context.Context, step Step, fn installation, req *Requ
 	if err := validate(req.message, resp.message); err != nil {
 		return answered{Response: resp}, fmt.Errorf("response of function %q: %w", step.Function, err)
 	}
-	out := answered{Response: resp}
-	if ttl := r.ttl(fn, resp.message); ttl > 0 {
-		out.expires = r.config.Clock.Now().Add(ttl)
-	}
-	return out, nil
+	return answered{Response: resp, expires: r.expiry(fn, resp.message)}, nil
 }
 
 func (r *Runner) answer(step Step, resp answered, requirements []dependency.Requirement, n int) *Answer {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strconv"
@@ -37,7 +38,7 @@ type part struct {
 var refusedSize = regexp.MustCompile(`larger than max \(\d+ vs\. (\d+)\)`)
 
 // explainSize adds to a failed call what made its request large, if that is what
-// it failed of. Sizes are rounded: they change with every object.
+// it failed of. The size is rounded, since it changes with every object.
 func explainSize(err error, req *Request) error {
 	var failed *CallError
 	if !errors.As(err, &failed) || failed.Code != codes.ResourceExhausted {
@@ -53,13 +54,23 @@ func explainSize(err error, req *Request) error {
 		return err
 	}
 	most := largest(req.message)
-	explained.Cause += fmt.Sprintf("; the request has %s, most of it %s (%s): let it be less", asSize(req.Size()), most.name, asSize(most.size))
+	explained.Cause += fmt.Sprintf("; the request has more than %s, most of it %s: let it be less", powerOfTwo(req.Size()), most)
 	return &explained
 }
 
-// largest returns the part of a request that takes most, of equals the first by
-// name.
-func largest(req *fnv1.RunFunctionRequest) part {
+// nearly is the share of the largest part that others must have to be as large.
+const nearly = 0.75
+
+// largest returns the name of the part of a request that takes most or nearly as
+// much; of several the first, so that it doesn't change with every object.
+func largest(req *fnv1.RunFunctionRequest) string {
+	parts := partsOf(req)
+	most := slices.MaxFunc(parts, func(a, b part) int { return cmp.Compare(a.size, b.size) })
+	parts = slices.DeleteFunc(parts, func(p part) bool { return float64(p.size) < nearly*float64(most.size) })
+	return slices.MinFunc(parts, func(a, b part) int { return cmp.Compare(a.name, b.name) }).name
+}
+
+func partsOf(req *fnv1.RunFunctionRequest) []part {
 	parts := make([]part, 0, 4+len(req.GetRequiredResources())+len(req.GetRequiredSchemas()))
 	parts = append(parts, []part{
 		{"the observed state", proto.Size(req.GetObserved())},
@@ -68,17 +79,20 @@ func largest(req *fnv1.RunFunctionRequest) part {
 		{"the step's input", proto.Size(req.GetInput())},
 	}...)
 	for name, found := range req.GetRequiredResources() {
-		parts = append(parts, part{fmt.Sprintf("requirement %q in %s", name, fieldResources), proto.Size(found)})
+		parts = append(parts, part{fmt.Sprintf("requirement %s in %s", quote(name), fieldResources), proto.Size(found)})
 	}
 	for name, found := range req.GetExtraResources() { //nolint:staticcheck // Older functions read nothing else.
-		parts = append(parts, part{fmt.Sprintf("requirement %q in %s", name, fieldExtraResources), proto.Size(found)})
+		parts = append(parts, part{fmt.Sprintf("requirement %s in %s", quote(name), fieldExtraResources), proto.Size(found)})
 	}
 	for name, found := range req.GetRequiredSchemas() {
-		parts = append(parts, part{fmt.Sprintf("requirement %q in %s", name, fieldSchemas), proto.Size(found)})
+		parts = append(parts, part{fmt.Sprintf("requirement %s in %s", quote(name), fieldSchemas), proto.Size(found)})
 	}
-	return slices.MaxFunc(parts, func(a, b part) int {
-		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(b.name, a.name))
-	})
+	return parts
+}
+
+// powerOfTwo rounds down to one.
+func powerOfTwo(n int) string {
+	return asSize(1 << (bits.Len(uint(n)) - 1))
 }
 
 func bytesOf(number string) string {

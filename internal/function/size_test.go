@@ -48,13 +48,13 @@ func TestD1LargeRequestsAndResponses(t *testing.T) {
 			answer: asks(want),
 			want: `step "step": function "f" at passthrough:///ADDRESS: resource exhausted: it accepts requests of at most 4 MiB; ` +
 				`servers built with the function SDKs do unless their author raised that; ` +
-				`the request has 8 MiB, most of it requirement "big" in resources (8 MiB): let it be less`,
+				`the request has more than 4 MiB, most of it requirement "big" in resources: let it be less`,
 		},
 		"RequestOverOurLimit": {
 			limit:  6 << 20,
 			answer: asks(want),
 			want: `step "step": function "f" at passthrough:///ADDRESS: resource exhausted: the request is larger than the limit of 6 MiB; ` +
-				`the request has 8 MiB, most of it requirement "big" in resources (8 MiB): let it be less`,
+				`the request has more than 4 MiB, most of it requirement "big" in resources: let it be less`,
 		},
 		"ResponseOverOurLimit": {
 			limit: 2 << 20,
@@ -102,16 +102,19 @@ func TestLargestPart(t *testing.T) {
 		"Input":    {req: &fnv1.RunFunctionRequest{Input: big(9)}, want: "the step's input"},
 		"Extra": {req: &fnv1.RunFunctionRequest{
 			RequiredResources: map[string]*fnv1.Resources{"a": found(9)},
-			ExtraResources:    map[string]*fnv1.Resources{"b": found(10)}, //nolint:staticcheck // Older functions read nothing else.
+			ExtraResources:    map[string]*fnv1.Resources{"b": found(100)}, //nolint:staticcheck // Older functions read nothing else.
 		}, want: `requirement "b" in extra_resources`},
 		"Schema": {req: &fnv1.RunFunctionRequest{RequiredSchemas: map[string]*fnv1.Schema{"s": {OpenapiV3: big(9)}}}, want: `requirement "s" in schemas`},
+		"FirstOfNearlyEquals": {req: &fnv1.RunFunctionRequest{RequiredResources: map[string]*fnv1.Resources{
+			"c": found(1000), "a": found(900), "b": found(100),
+		}}, want: `requirement "a" in resources`},
 		"FirstOfEquals": {req: &fnv1.RunFunctionRequest{RequiredResources: map[string]*fnv1.Resources{
 			"c": found(9), "a": found(9), "b": found(9),
 		}}, want: `requirement "a" in resources`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := largest(tc.req).name; got != tc.want {
+			if got := largest(tc.req); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

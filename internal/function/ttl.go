@@ -19,12 +19,20 @@ import (
 // something. It suits engines that poll, so it is read as no opinion.
 const sdkTTL = time.Minute
 
+// takeoverTime is for how long an older version may still be reached where two
+// versions have the same address.
+const takeoverTime = 2 * time.Minute
+
 // An installation is what the operator's users say of a function.
 type installation struct {
-	version    string // of what answers: another may answer otherwise
-	forgotten  int    // how often what it answered was forgotten
-	keeps      bool   // says that its answers may be kept
-	asReturned bool   // says that a TTL of sdkTTL was chosen
+	version   string // of what answers: another may answer otherwise
+	forgotten int    // how often what it answered was forgotten
+
+	// settles is until when another version may answer in its place; zero if none
+	// may. An answer is good until then at most.
+	settles    time.Time
+	keeps      bool // says that its answers may be kept
+	asReturned bool // says that a TTL of sdkTTL was chosen
 }
 
 // describe the function. One that is not installed is for its caller to complain
@@ -33,14 +41,17 @@ func (r *Runner) describe(ctx context.Context, function string) (installation, e
 	fn := &pkgv1.Function{}
 	err := r.config.Functions.Get(ctx, types.NamespacedName{Name: function}, fn)
 	if apierrors.IsNotFound(err) {
+		r.versions.drop(function)
 		return installation{}, nil
 	}
 	if err != nil {
 		return installation{}, fmt.Errorf("cannot get Function %q: %w", function, err)
 	}
 	out := installation{asReturned: fn.Annotations[pkgv1.AnnotationResponseTTL] == pkgv1.ResponseTTLAsReturned}
-	// Whoever develops a function wants to see what it says now.
+	// Whoever develops a function wants to see what it says now, and not later what
+	// it said before.
 	if developmentTarget(fn) != "" || fn.Annotations[pkgv1.AnnotationFunctionCache] == pkgv1.FunctionCacheOff {
+		r.config.Responses.Forget(function)
 		return out, nil
 	}
 	active, err := activeRevision(ctx, r.config.Functions, function)
@@ -49,6 +60,7 @@ func (r *Runner) describe(ctx context.Context, function string) (installation, e
 	}
 	out.forgotten = r.config.Responses.forgottenOf(function)
 	out.version = string(active.UID) + " " + active.Spec.Image
+	out.settles = r.versions.note(function, version{name: out.version, endpoint: active.Status.Endpoint}, r.config.Clock.Now())
 	out.keeps = true
 	return out, nil
 }
@@ -58,6 +70,20 @@ func (r *Runner) describe(ctx context.Context, function string) (installation, e
 func (r *Runner) isStill(ctx context.Context, function string, described installation) bool {
 	now, err := r.describe(ctx, function)
 	return err == nil && now == described
+}
+
+// expiry is until when the response is good, from now on; zero if it must not be
+// reused.
+func (r *Runner) expiry(fn installation, resp *fnv1.RunFunctionResponse) time.Time {
+	ttl := r.ttl(fn, resp)
+	if ttl <= 0 {
+		return time.Time{}
+	}
+	expires := r.config.Clock.Now().Add(ttl)
+	if !fn.settles.IsZero() && expires.After(fn.settles) {
+		return fn.settles
+	}
+	return expires
 }
 
 // ttl is for how long the response is good.
