@@ -363,3 +363,27 @@ func TestAnAnswerToPartOfTheSeedsIsNotKept(t *testing.T) {
 		t.Errorf("%d calls in two runs without the seed, want one each", k.calls())
 	}
 }
+
+// A function that asks for something only if it isn't shown it is called with it,
+// without it, and not once more with it.
+func TestTheSameRequestIsNotMadeTwiceInARun(t *testing.T) {
+	want := resources(map[string]*fnv1.ResourceSelector{"it": byName("ns", "a")})
+	k := newKeeper(t, func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+		if _, shown := req.GetRequiredResources()["it"]; shown {
+			return says(time.Hour, nil)(ctx, req)
+		}
+		return says(time.Hour, want)(ctx, req)
+	})
+	in := newCluster(configMap("ns", "a", nil))
+	track := func(a *Answer) { in.tracker.Track(testXR, nil, a.Requirements) }
+	track(k.run(t, in))
+	for change := range 3 {
+		in.remove("a")
+		in.add(configMap("ns", "a", map[string]string{"change": strconv.Itoa(change)}))
+		before := k.calls()
+		track(k.run(t, in))
+		if n := k.calls() - before; n > 2 {
+			t.Errorf("a change of what it requires costs %d calls, want 2 at most", n)
+		}
+	}
+}

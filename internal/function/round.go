@@ -43,6 +43,10 @@ type round struct {
 	partial bool // a seed could not be read, and is left out
 
 	context *structpb.Struct // of the answer of the round before
+
+	// given are the answers of this run that may be reused, by their requests'
+	// tags: a round without seeds can lead back to what was shown with them.
+	given map[string]answered
 }
 
 func firstRound(ctx context.Context, step Step, reads *reads) (*round, error) {
@@ -62,7 +66,7 @@ func firstRound(ctx context.Context, step Step, reads *reads) (*round, error) {
 	}
 
 	items := reads.take(ctx, wanted)
-	first := &round{bootstrap: items[:len(step.Bootstrap)], context: step.Request.GetContext()}
+	first := &round{bootstrap: items[:len(step.Bootstrap)], context: step.Request.GetContext(), given: map[string]answered{}}
 	if err := firstError(first.bootstrap); err != nil {
 		return nil, err
 	}
@@ -88,7 +92,7 @@ func hopeful(ctx context.Context, err error) bool {
 
 // next is the round that shows the function what its answer asked for.
 func (r *round) next(resp *fnv1.RunFunctionResponse, items []item) *round {
-	next := &round{bootstrap: r.bootstrap, asked: items, trust: firm, context: resp.GetContext()}
+	next := &round{bootstrap: r.bootstrap, asked: items, trust: firm, context: resp.GetContext(), given: r.given}
 	if !r.misled(requirementsOf(items)) {
 		return next
 	}

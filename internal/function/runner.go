@@ -194,14 +194,21 @@ func (r *Runner) obtain(ctx context.Context, step Step, fn installation, now *ro
 		if found, ok := r.config.Responses.take(key); ok {
 			return found, nil
 		}
-		own = true
-		answer, err := r.call(ctx, step, fn, req)
+		answer, known := now.given[key.tag]
+		var err error
+		if !known {
+			own = true
+			answer, err = r.call(ctx, step, fn, req)
+		}
 		if err == nil && now.reusable(step.Name, answer) && r.isStill(ctx, step.Function, fn) {
 			r.config.Responses.put(key, answer)
 		}
 		return answer, err
 	})
 	answer.kept = !own && err == nil
+	if err == nil && !answer.expires.IsZero() {
+		now.given[key.tag] = answer
+	}
 	countLookup(step.Function, own)
 	return answer, err
 }
