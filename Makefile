@@ -77,7 +77,8 @@ clean-controlplane: ## Remove the control plane's binaries: minutes to build aga
 .PHONY: generate
 generate: generate-api generate-rbac generate-function ## Generate code and manifests from types, markers and the .proto.
 
-# It has the schema of a whole Deployment, which is too large for kubectl apply with a description of each field.
+# It has the schema of a whole Deployment, which is too large for kubectl apply with a description of each field. The metadata of the
+# pod template in it would be dropped by the API server if the schema did not have it.
 LARGE_CRD := pkg.crossplane.io_deploymentruntimeconfigs.yaml
 
 .PHONY: generate-api
@@ -85,7 +86,7 @@ generate-api: ## Generate deep copies and CRDs from the types in api.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	rm -f config/crd/bases/*.yaml
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
-	dir=$$(mktemp -d) && $(CONTROLLER_GEN) crd:maxDescLen=0 paths=./api/pkg/... output:crd:artifacts:config=$$dir && \
+	dir=$$(mktemp -d) && $(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/pkg/... output:crd:artifacts:config=$$dir && \
 		mv $$dir/$(LARGE_CRD) config/crd/bases && rm -r $$dir
 
 .PHONY: generate-rbac

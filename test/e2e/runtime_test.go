@@ -305,7 +305,10 @@ func TestADeploymentRuntimeConfigIsFollowed(t *testing.T) {
 	config.Spec.DeploymentTemplate = &v1beta1.DeploymentTemplate{Spec: &appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](2),
 		Selector: &metav1.LabelSelector{},
-		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "package-runtime", Args: []string{"--debug"}}}}},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"scrape": "true"}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "package-runtime", Args: []string{"--debug"}}}},
+		},
 	}}
 	w.create(config)
 	w.condition(fn, "Healthy", "True", "HealthyPackageRevision")
@@ -313,6 +316,9 @@ func TestADeploymentRuntimeConfigIsFollowed(t *testing.T) {
 	w.must(w.admin.Get(t.Context(), key(deployment), deployment))
 	if got := deployment.Spec.Template.Spec.Containers[0]; *deployment.Spec.Replicas != 2 || !slices.Equal(got.Args, []string{"--debug"}) || got.Image != imageOne {
 		t.Errorf("the Deployment does not follow the configuration: %d replicas of %+v", *deployment.Spec.Replicas, got)
+	}
+	if got := deployment.Spec.Template; got.Labels["team"] != "a" || got.Annotations["scrape"] != "true" {
+		t.Errorf("the pods have labels %v and annotations %v", got.Labels, got.Annotations)
 	}
 
 	update(w, config, func(c *v1beta1.DeploymentRuntimeConfig) {
