@@ -36,12 +36,13 @@ const (
 	certificatesDir = "/tls/server"
 )
 
-// revisionHashLength is how much of the hash of its image a revision's name has.
+// revisionHashLength is how much of a hash a revision's name has.
 const revisionHashLength = 12
 
-// revisionName returns the name of a Function's revision for its image, which is that of a Deployment and of a Service, too.
+// revisionName returns the name of a Function's revision for its image, which is that of a Deployment and of a Service, too. The
+// name of the Function is in the hash because only what a Service can be named after is left of it outside.
 func revisionName(fn *pkgv1.Function) string {
-	sum := sha256.Sum256([]byte(fn.Spec.Package))
+	sum := sha256.Sum256([]byte(fn.Name + "\x00" + fn.Spec.Package))
 	prefix := strings.ReplaceAll(fn.Name, ".", "-")
 	if len(validation.IsDNS1035Label(prefix[:1])) > 0 {
 		prefix = "f" + prefix

@@ -89,8 +89,20 @@ func TestNames(t *testing.T) {
 			}
 		})
 	}
-	if a, b := revisionName(walls(imageOne)), revisionName(walls(imageTwo)); a == b {
-		t.Errorf("two images have one name: %s", a)
+}
+
+func TestNoTwoRevisionsHaveOneName(t *testing.T) {
+	seen := map[string]string{}
+	for _, function := range []string{"a.b", "a-b", "1a", "f1a"} {
+		for _, image := range []string{imageOne, imageTwo} {
+			fn := walls(image)
+			fn.Name = function
+			name, who := revisionName(fn), function+" of "+image
+			if other, taken := seen[name]; taken {
+				t.Errorf("%s and %s have one name: %s", who, other, name)
+			}
+			seen[name] = who
+		}
 	}
 }
 
