@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/distribution/reference"
@@ -101,6 +102,9 @@ func (r *installer) install(ctx context.Context, fn *pkgv1.Function) (time.Durat
 		reportUninstallable(fn, apifault.Stable(err))
 		return 0, err
 	}
+	if err := r.label(ctx, fn, revisions); err != nil {
+		return 0, err
+	}
 	report(fn, revisions)
 	if err := r.serve(ctx, fn, revisions); err != nil {
 		return 0, err
@@ -145,6 +149,9 @@ func (r *installer) ensureRevision(ctx context.Context, fn *pkgv1.Function) ([]p
 	case p.isNothing():
 		return owned(fn, revisions), nil
 	case p.have == nil:
+		if err := nameIsFree(fn, revisions); err != nil {
+			return nil, err
+		}
 		if err := r.client.Create(ctx, p.want); err != nil {
 			return nil, fmt.Errorf("cannot create FunctionRevision %q: %w", p.want.Name, err)
 		}
@@ -157,10 +164,40 @@ func (r *installer) ensureRevision(ctx context.Context, fn *pkgv1.Function) ([]p
 	return owned(fn, revisions), nil
 }
 
+// nameIsFree says why the revision for the Function's image can't be created: another has its name.
+func nameIsFree(fn *pkgv1.Function, revisions []pkgv1.FunctionRevision) error {
+	i := slices.IndexFunc(revisions, func(r pkgv1.FunctionRevision) bool { return r.Name == revisionName(fn) })
+	switch {
+	case i < 0:
+		return nil
+	case functionOwning(&revisions[i]) == fn.Name:
+		return fmt.Errorf("FunctionRevision %q is that of an earlier Function of this name, with which it is deleted: wait", revisions[i].Name)
+	}
+	owner := metav1.GetControllerOf(&revisions[i])
+	return fmt.Errorf("FunctionRevision %q is there already and is controlled by %s %q: rename this Function", revisions[i].Name, owner.Kind, owner.Name)
+}
+
 func (r *installer) patch(ctx context.Context, have, want *pkgv1.FunctionRevision) error {
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, want, patch); err != nil {
 		return fmt.Errorf("cannot update FunctionRevision %q: %w", have.Name, err)
+	}
+	return nil
+}
+
+// label puts the label back by which callers find the Function's revisions.
+func (r *installer) label(ctx context.Context, fn *pkgv1.Function, revisions []pkgv1.FunctionRevision) error {
+	for i := range revisions {
+		have := &revisions[i]
+		if isLabelled(fn, have) {
+			continue
+		}
+		want := have.DeepCopy()
+		metav1.SetMetaDataLabel(&want.ObjectMeta, pkgv1.LabelParentPackage, fn.Name)
+		if err := r.patch(ctx, have, want); err != nil {
+			return err
+		}
+		*have = *want
 	}
 	return nil
 }
@@ -234,12 +271,20 @@ func (r *installer) writeStatus(ctx context.Context, before, fn *pkgv1.Function)
 	return nil
 }
 
+// revisionsOf returns the revisions that are the Function's by their label, those that it controls, whose label may be lost, and
+// whichever has the name of its next one.
 func revisionsOf(ctx context.Context, reader client.Reader, fn *pkgv1.Function) ([]pkgv1.FunctionRevision, error) {
 	list := &pkgv1.FunctionRevisionList{}
-	if err := reader.List(ctx, list, client.MatchingLabels{pkgv1.LabelParentPackage: fn.Name}); err != nil {
+	if err := reader.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("cannot list the revisions of Function %q: %w", fn.Name, err)
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, func(r pkgv1.FunctionRevision) bool {
+		return !isLabelled(fn, &r) && !metav1.IsControlledBy(&r, fn) && r.Name != revisionName(fn)
+	}), nil
+}
+
+func isLabelled(fn *pkgv1.Function, revision *pkgv1.FunctionRevision) bool {
+	return revision.Labels[pkgv1.LabelParentPackage] == fn.Name
 }
 
 // owned returns the revisions that the Function controls. Others are their makers'.

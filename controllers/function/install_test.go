@@ -1,0 +1,105 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
+	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+)
+
+// installTest installs one Function.
+type installTest struct {
+	t         *testing.T
+	client    client.Client
+	clock     *testclock.FakePassiveClock
+	installer *installer
+	fn        *pkgv1.Function
+}
+
+func newInstallTest(t *testing.T, fn *pkgv1.Function, objs ...client.Object) *installTest {
+	t.Helper()
+	c, clock := newClient(t, append(objs, fn)...), testclock.NewFakePassiveClock(start)
+	o := &objects{client: c, live: c, namespace: testNamespace}
+	return &installTest{t: t, client: c, clock: clock, fn: fn, installer: &installer{client: c, live: c, objects: o, clock: clock}}
+}
+
+// reconcile returns the error, and reads the Function as it is then.
+func (s *installTest) reconcile() error {
+	s.t.Helper()
+	_, err := s.installer.Reconcile(context.Background(), reconcile.Request{NamespacedName: types.NamespacedName{Name: s.fn.Name}})
+	s.read(s.fn)
+	return err
+}
+
+func (s *installTest) read(object client.Object) {
+	s.t.Helper()
+	if err := s.client.Get(context.Background(), client.ObjectKeyFromObject(object), object); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestARevisionWhoseNameIsTaken(t *testing.T) {
+	cases := map[string]struct {
+		owner metav1.OwnerReference
+		want  string // part of what the Function says
+	}{
+		"ByAnotherFunction": {
+			owner: metav1.OwnerReference{APIVersion: "pkg.crossplane.io/v1", Kind: "Function", Name: "floors", UID: "of-floors"},
+			want:  `is controlled by Function "floors": rename this Function`,
+		},
+		"ByAnotherKind": {
+			owner: metav1.OwnerReference{APIVersion: "example.org/v1", Kind: "Installation", Name: "walls", UID: "of-it"},
+			want:  `is controlled by Installation "walls": rename this Function`,
+		},
+		"ByAnEarlierFunction": {
+			owner: metav1.OwnerReference{APIVersion: "pkg.crossplane.io/v1", Kind: "Function", Name: "walls", UID: "of-earlier-walls"},
+			want:  "is that of an earlier Function of this name",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			isController := true
+			tc.owner.Controller = &isController
+			taken := revisionOf(walls(imageOne), 1, pkgv1.RevisionActive)
+			taken.OwnerReferences = []metav1.OwnerReference{tc.owner}
+			taken.Labels = nil
+			s := newInstallTest(t, walls(imageOne), taken)
+			if err := s.reconcile(); err == nil {
+				t.Error("there is no error, so that it is not tried again")
+			}
+			c := s.fn.Status.GetCondition(commonv1.TypeInstalled)
+			if c.Reason != commonv1.ReasonUnpackingPackage || !strings.Contains(c.Message, tc.want) {
+				t.Errorf("Installed is %s, %s: %q, want %q", c.Status, c.Reason, c.Message, tc.want)
+			}
+		})
+	}
+}
+
+func TestARevisionThatLostItsLabelIsFound(t *testing.T) {
+	for name, image := range map[string]string{"ForTheImage": imageTwo, "ForAnEarlierImage": imageOne} {
+		t.Run(name, func(t *testing.T) {
+			one, two := revisionOf(walls(imageOne), 1, pkgv1.RevisionActive), revisionOf(walls(imageTwo), 2, pkgv1.RevisionActive)
+			lost := map[string]*pkgv1.FunctionRevision{imageOne: one, imageTwo: two}[image]
+			lost.Labels = nil
+			s := newInstallTest(t, walls(imageTwo), one, two)
+			if err := s.reconcile(); err != nil {
+				t.Fatal(err)
+			}
+			s.read(lost)
+			if got := lost.Labels[pkgv1.LabelParentPackage]; got != "walls" {
+				t.Errorf("its label is %q", got)
+			}
+		})
+	}
+}
