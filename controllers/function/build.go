@@ -107,7 +107,7 @@ func completePod(pod *corev1.PodSpec, revision *pkgv1.FunctionRevision, account 
 	if pod.TerminationGracePeriodSeconds == nil {
 		pod.TerminationGracePeriodSeconds = ptr.To(gracePeriod)
 	}
-	pod.ImagePullSecrets = append(pod.ImagePullSecrets, revision.Spec.PackagePullSecrets...)
+	pod.ImagePullSecrets = withSecrets(pod.ImagePullSecrets, revision.Spec.PackagePullSecrets)
 	pod.SecurityContext = podSecurity(pod.SecurityContext)
 	pod.Volumes = slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == certificatesVolume })
 	pod.Volumes = append(pod.Volumes, corev1.Volume{
@@ -122,6 +122,16 @@ func completePod(pod *corev1.PodSpec, revision *pkgv1.FunctionRevision, account 
 		i = 0
 	}
 	completeContainer(&pod.Containers[i], revision)
+}
+
+// withSecrets appends those that are not among them: the API server refuses a name that is there twice.
+func withSecrets(secrets, more []corev1.LocalObjectReference) []corev1.LocalObjectReference {
+	for _, secret := range more {
+		if !slices.Contains(secrets, secret) {
+			secrets = append(secrets, secret)
+		}
+	}
+	return secrets
 }
 
 func completeContainer(c *corev1.Container, revision *pkgv1.FunctionRevision) {

@@ -119,6 +119,18 @@ func TestAConfigurationIsKeptWhereItSaysSomething(t *testing.T) {
 	}
 }
 
+func TestAPullSecretIsNamedOnce(t *testing.T) {
+	fn := walls(imageOne)
+	fn.Spec.PackagePullSecrets = []corev1.LocalObjectReference{{Name: "both"}, {Name: "package"}, {Name: "package"}}
+	pod := corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "config"}, {Name: "both"}}}
+	config := configured(&v1beta1.DeploymentTemplate{Spec: &appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod}}})
+	d := deploymentOf(revisionOf(fn, 1, pkgv1.RevisionActive), config, "account", "a-hash")
+	want := []corev1.LocalObjectReference{{Name: "config"}, {Name: "both"}, {Name: "package"}}
+	if diff := cmp.Diff(want, d.Spec.Template.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull secrets (-want +got):\n%s", diff)
+	}
+}
+
 func TestPodsStartAnewWithOtherCertificates(t *testing.T) {
 	revision := revisionOf(walls(imageOne), 1, pkgv1.RevisionActive)
 	build := func(certificates string) *appsv1.Deployment {
