@@ -84,7 +84,8 @@ func (r *installer) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	return reconcile.Result{RequeueAfter: wait}, errors.Join(unlessOutdated(err), unlessOutdated(r.writeStatus(ctx, before, fn)))
 }
 
-// install returns after what time there is something to do even if nothing changes until then.
+// install returns after what time there is something to do even if nothing changes until then. Once the revisions are known, nothing
+// that fails keeps from what comes after it.
 func (r *installer) install(ctx context.Context, fn *pkgv1.Function) (time.Duration, error) {
 	if fn.Annotations[pkgv1.AnnotationRuntime] == pkgv1.RuntimeDevelopment {
 		reportDevelopment(fn)
@@ -105,15 +106,10 @@ func (r *installer) install(ctx context.Context, fn *pkgv1.Function) (time.Durat
 	if err := r.label(ctx, fn, revisions); err != nil {
 		return 0, err
 	}
-	report(fn, revisions)
-	if err := r.serve(ctx, fn, revisions); err != nil {
-		return 0, err
-	}
-	if err := r.deactivate(ctx, superseded(revisions)...); err != nil {
-		return 0, err
-	}
+	unserved := r.serve(ctx, fn, revisions)
+	report(fn, revisions, unserved)
 	gone, wait := surplus(fn, revisions, r.clock.Now())
-	return wait, r.remove(ctx, gone)
+	return wait, errors.Join(unserved, r.deactivate(ctx, superseded(revisions)...), r.remove(ctx, gone))
 }
 
 // validate says why no revision can be made of the Function.

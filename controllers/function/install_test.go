@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
@@ -101,5 +103,37 @@ func TestARevisionThatLostItsLabelIsFound(t *testing.T) {
 				t.Errorf("its label is %q", got)
 			}
 		})
+	}
+}
+
+func TestAServiceOfTheFunctionsNameThatIsSomebodyElsesHoldsNothingUp(t *testing.T) {
+	const third = "registry.example.org/walls:v3"
+	retired := revisionOf(walls(third), 1, pkgv1.RevisionInactive)
+	old, current := revisionOf(walls(imageOne), 3, pkgv1.RevisionActive), revisionOf(walls(imageTwo), 4, pkgv1.RevisionActive)
+	for _, r := range []*pkgv1.FunctionRevision{old, current} {
+		r.Status.Endpoint = "dns:///" + r.Name
+		r.Status.SetConditions(commonv1.True(commonv1.TypeRuntimeHealthy, commonv1.ReasonHealthyPackageRuntime))
+	}
+	another := revisionOf(walls(third+"-rc1"), 2, pkgv1.RevisionInactive)
+	for _, r := range []*pkgv1.FunctionRevision{retired, another} {
+		c := commonv1.False(commonv1.TypeRuntimeHealthy, commonv1.ReasonInactivePackageRevision, "")
+		c.LastTransitionTime = metav1.NewTime(start.Add(-Drain))
+		r.Status.SetConditions(c)
+	}
+	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "walls"}}
+	s := newInstallTest(t, walls(imageTwo), retired, another, old, current, foreign)
+	if err := s.reconcile(); err == nil {
+		t.Error("there is no error, so that the Service is not tried again")
+	}
+	c := s.fn.Status.GetCondition(commonv1.TypeHealthy)
+	if want := `Service "walls" in namespace "crosswatch-system" is there already`; c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, want) {
+		t.Errorf("Healthy is %s: %q, want it to be True and to say: %s", c.Status, c.Message, want)
+	}
+	s.read(old)
+	if old.Spec.DesiredState != pkgv1.RevisionInactive {
+		t.Error("the old revision is still active")
+	}
+	if err := s.client.Get(context.Background(), client.ObjectKeyFromObject(retired), retired); !apierrors.IsNotFound(err) {
+		t.Errorf("the revision beyond the history limit is not gone: %v", err)
 	}
 }

@@ -5,11 +5,13 @@ package function
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	"github.com/crosswatch-io/crosswatch/internal/apifault"
 	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
@@ -34,8 +36,9 @@ func reportUninstallable(fn *pkgv1.Function, cause error) {
 	}
 }
 
-// report says how the Function's revisions are, of which one is for its image.
-func report(fn *pkgv1.Function, revisions []pkgv1.FunctionRevision) {
+// report says how the Function's revisions are, of which one is for its image, and why the Service that is named after it does not
+// lead to them, which the operator itself does without.
+func report(fn *pkgv1.Function, revisions []pkgv1.FunctionRevision, unserved error) {
 	var current *pkgv1.FunctionRevision
 	for i := range revisions {
 		if revisions[i].Name == revisionName(fn) {
@@ -45,7 +48,11 @@ func report(fn *pkgv1.Function, revisions []pkgv1.FunctionRevision) {
 	fn.Status.CurrentRevision = current.Name
 	fn.Status.CurrentIdentifier = fn.Spec.Package
 	fn.Status.ResolvedPackage = fn.Spec.Package
-	setConditions(fn, installed(current), healthy(current, function.InForce(revisions)))
+	health := healthy(current, function.InForce(revisions))
+	if unserved != nil {
+		health = health.WithMessage(strings.TrimPrefix(health.Message+"; "+apifault.Text(unserved), "; "))
+	}
+	setConditions(fn, installed(current), health)
 }
 
 func installed(current *pkgv1.FunctionRevision) commonv1.Condition {

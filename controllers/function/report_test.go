@@ -62,7 +62,7 @@ func TestWhatAFunctionSaysOfItsRevisions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fn := walls(imageTwo)
-			report(fn, tc.revisions)
+			report(fn, tc.revisions, nil)
 			healthy := fn.Status.GetCondition(commonv1.TypeHealthy)
 			got := outcome{fn.Status.GetCondition(commonv1.TypeInstalled).Reason, healthy.Reason, healthy.Message}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
