@@ -11,12 +11,12 @@
 //   - The installer gives each Function a FunctionRevision for its image, decides which revisions are active, deletes old ones,
 //     and leads the Service that is named after the Function to the revision in force.
 //   - The runner gives each active FunctionRevision that the installer made its ServiceAccount, Service, certificate and
-//     Deployment, and states its endpoint once the Deployment is available.
+//     Deployment, and states its endpoint once a pod of that is available.
 //   - The trustee keeps the certificate authority and the operator's own certificate.
 //
 // The last three run only if the operator runs functions itself; otherwise FunctionRevisions are somebody else's.
 //
 // An upgrade fails no call, since at each moment a revision is in force whose Deployment runs: the older one stays active until the
-// newer has an endpoint, which it gets when its Deployment is available; and a revision that became inactive keeps its Deployment
+// newer has an endpoint, which it gets when a pod of it is available; and a revision that became inactive keeps its Deployment
 // for the Drain, longer than any call takes.
 package function

@@ -127,7 +127,7 @@ func (r *runner) run(ctx context.Context, revision *pkgv1.FunctionRevision) (tim
 		}
 	}
 	if revision.Status.Endpoint != "" {
-		r.set(revision, commonv1.True(commonv1.TypeRuntimeHealthy, commonv1.ReasonHealthyPackageRuntime))
+		r.set(revision, commonv1.True(commonv1.TypeRuntimeHealthy, commonv1.ReasonHealthyPackageRuntime).WithMessage(shortageOf(running)))
 	}
 	return wait, nil
 }
@@ -162,7 +162,7 @@ func (r *runner) ensure(ctx context.Context, revision *pkgv1.FunctionRevision) (
 	return seen, wait, nil
 }
 
-// grantEndpoint gives the revision its endpoint if its Deployment is available. The cache may still have one that was deleted when
+// grantEndpoint gives the revision its endpoint if a pod of it is available. The cache may still have one that was deleted when
 // the revision was inactive, so the API server is asked; an endpoint is granted once in a revision's active life.
 func (r *runner) grantEndpoint(ctx context.Context, revision *pkgv1.FunctionRevision) error {
 	d := &appsv1.Deployment{}
