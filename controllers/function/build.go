@@ -44,8 +44,7 @@ func serviceAccountOf(revision *pkgv1.FunctionRevision, config *v1beta1.Deployme
 	if template != nil && template.Name != nil {
 		// It may be another function's, too.
 		account.Name = *template.Name
-		account.Labels = merged(template.Labels, map[string]string{LabelManagedBy: ManagedBy})
-		account.Annotations = template.Annotations
+		account.Labels, account.Annotations = merged(template.Labels), merged(template.Annotations)
 		return account, true
 	}
 	return account, false

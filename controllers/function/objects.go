@@ -5,6 +5,8 @@ package function
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,6 +34,9 @@ import (
 
 // fieldOwner of what is applied to the objects that run functions.
 const fieldOwner = "crosswatch.io/function-runtime"
+
+// configHashLength is how much of the hash of a configuration's name a field owner has.
+const configHashLength = 12
 
 // defaultConfigName is that of the configuration of Functions that name none.
 const defaultConfigName = "default"
@@ -101,19 +106,36 @@ func (o *objects) apply(ctx context.Context, by owner, want, live client.Object)
 	if err != nil {
 		return err
 	}
-	return o.send(ctx, by, want, seen)
+	return o.send(ctx, by, fieldOwner, want, seen)
 }
 
-// share is apply for an object that is nobody's: it may have been there, and it stays.
-func (o *objects) share(ctx context.Context, by owner, want, live client.Object) error {
+// share is apply for a ServiceAccount that is nobody's alone: it may have been there, and it stays. What configurations of different
+// names say of it adds up. One that was there is not labelled, so that it stays in its owner's care, and out of the cache.
+func (o *objects) share(ctx context.Context, by owner, config string, want *corev1.ServiceAccount) error {
 	want.SetNamespace(o.namespace)
-	seen := live
-	if err := o.client.Get(ctx, client.ObjectKeyFromObject(want), live); apierrors.IsNotFound(err) {
-		seen = nil
-	} else if err != nil {
+	seen := &corev1.ServiceAccount{}
+	err := o.client.Get(ctx, client.ObjectKeyFromObject(want), seen)
+	if apierrors.IsNotFound(err) {
+		err = o.live.Get(ctx, client.ObjectKeyFromObject(want), seen)
+	}
+	isNew := apierrors.IsNotFound(err)
+	if err != nil && !isNew {
 		return fmt.Errorf("cannot get %s: %w", describe(want), err)
 	}
-	return o.send(ctx, by, want, seen)
+	if isNew || seen.Labels[LabelManagedBy] == ManagedBy {
+		metav1.SetMetaDataLabel(&want.ObjectMeta, LabelManagedBy, ManagedBy)
+	}
+	if isNew {
+		return o.send(ctx, by, fieldOwnerOf(config), want, nil)
+	}
+	return o.send(ctx, by, fieldOwnerOf(config), want, seen)
+}
+
+// fieldOwnerOf is who applies what a configuration says of an object that others may configure, too. A configuration's name may be
+// longer than a field owner's.
+func fieldOwnerOf(config string) string {
+	sum := sha256.Sum256([]byte(config))
+	return fieldOwner + "/" + hex.EncodeToString(sum[:])[:configHashLength]
 }
 
 // find returns live, filled, or nil if the object isn't there. The cache has only what carries our label: what it lacks may be
@@ -140,7 +162,7 @@ func (o *objects) find(ctx context.Context, by owner, want, live client.Object) 
 	return live, nil
 }
 
-func (o *objects) send(ctx context.Context, by owner, want, seen client.Object) error {
+func (o *objects) send(ctx context.Context, by owner, fields string, want, seen client.Object) error {
 	gvk, err := apiutil.GVKForObject(want, o.client.Scheme())
 	if err != nil {
 		return err
@@ -152,7 +174,7 @@ func (o *objects) send(ctx context.Context, by owner, want, seen client.Object) 
 	intent := composer.Intent{
 		XR:         types.UID(by.kind.Kind + "/" + by.object.GetName()),
 		Resource:   mapping.Resource,
-		FieldOwner: fieldOwner,
+		FieldOwner: fields,
 	}
 	if intent.Object, err = intentOf(want, gvk); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,8 +19,11 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
@@ -49,6 +53,7 @@ func (r *runner) setUp(mgr ctrl.Manager) error {
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&corev1.Secret{}).
+		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(r.sharing), builder.WithPredicates(deletion)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.trusting)).
 		Watches(&v1beta1.DeploymentRuntimeConfig{}, handler.EnqueueRequestsFromMapFunc(r.configuredBy)).
 		WithOptions(options()).
@@ -65,6 +70,24 @@ func (r *runner) trusting(ctx context.Context, secret client.Object) []reconcile
 
 func (r *runner) configuredBy(ctx context.Context, config client.Object) []reconcile.Request {
 	return requestsFor(r.objects.configuredBy(ctx, config.GetName()))
+}
+
+// sharing returns the revisions whose configuration names the ServiceAccount.
+func (r *runner) sharing(ctx context.Context, account client.Object) []reconcile.Request {
+	return requestsFor(slices.DeleteFunc(r.objects.revisions(ctx), func(revision pkgv1.FunctionRevision) bool {
+		config, err := r.objects.configOf(ctx, &revision)
+		if err != nil {
+			return true // its creation is an event
+		}
+		named, isNamed := serviceAccountOf(&revision, config)
+		return !isNamed || named.Name != account.GetName()
+	}))
+}
+
+// deletion lets an object's end through.
+var deletion = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
 }
 
 func requestsFor(revisions []pkgv1.FunctionRevision) []reconcile.Request {
@@ -145,11 +168,12 @@ func (r *runner) ensure(ctx context.Context, revision *pkgv1.FunctionRevision) (
 	}
 	by := owner{kind: revisionKind, object: revision}
 	account, named := serviceAccountOf(revision, config)
-	apply := r.objects.apply
 	if named {
-		apply = r.objects.share
+		err = r.objects.share(ctx, by, config.Name, account)
+	} else {
+		err = r.objects.apply(ctx, by, account, &corev1.ServiceAccount{})
 	}
-	if err := apply(ctx, by, account, &corev1.ServiceAccount{}); err != nil {
+	if err != nil {
 		return nil, 0, err
 	}
 	if err := r.objects.apply(ctx, by, serviceOf(revision, revision.Name, config), &corev1.Service{}); err != nil {
