@@ -69,13 +69,16 @@ type certificates struct {
 type wish struct {
 	name  string
 	meta  metav1.ObjectMeta // labels, and who owns it
-	owner types.UID         // who has to control it, if anybody
+	owner types.UID         // who has to control it; empty if it is the operator's own
 	// data returns what a Secret with that data is to hold, and after what time that has to be asked again.
 	data func(have map[string][]byte) (want map[string][]byte, wait time.Duration, err error)
 }
 
 // serverSecret returns the Secret that the revision serves with, and after what time its certificate is due.
 func (c *certificates) serverSecret(ctx context.Context, revision *pkgv1.FunctionRevision) (*corev1.Secret, time.Duration, error) {
+	if err := c.mayKeepOwn(ctx); err != nil {
+		return nil, 0, err
+	}
 	function := functionOwning(revision)
 	request := pki.Request{Name: revision.Name, DNSNames: dnsNames(revision.Name, c.namespace), Use: x509.ExtKeyUsageServerAuth}
 	if canNameService(function) {
@@ -101,6 +104,23 @@ func (c *certificates) clientSecret(ctx context.Context) (*corev1.Secret, time.D
 // authoritySecret returns the Secret with the authority.
 func (c *certificates) authoritySecret(ctx context.Context) (*corev1.Secret, time.Duration, error) {
 	return c.ensure(ctx, wish{name: AuthoritySecretName, meta: ownMetadata(), data: c.succeed})
+}
+
+// mayKeepOwn says why the operator's own Secrets can't be kept, which a server and its caller need: somebody else's is in their place.
+// The cache has only those that carry our label.
+func (c *certificates) mayKeepOwn(ctx context.Context) error {
+	for _, name := range []string{AuthoritySecretName, clientSecretName} {
+		for _, reader := range []client.Reader{c.client, c.live} {
+			secret, err := c.get(ctx, reader, wish{name: name})
+			if err != nil {
+				return err
+			}
+			if secret.ResourceVersion != "" {
+				break
+			}
+		}
+	}
+	return nil
 }
 
 func ownMetadata() metav1.ObjectMeta {
@@ -138,7 +158,12 @@ func (c *certificates) get(ctx context.Context, reader client.Reader, w wish) (*
 	case err != nil:
 		return nil, fmt.Errorf("cannot get Secret %q in namespace %q: %w", w.name, c.namespace, err)
 	}
-	if controller := metav1.GetControllerOf(secret); w.owner != "" && (controller == nil || controller.UID != w.owner) {
+	controller := metav1.GetControllerOf(secret)
+	switch {
+	case w.owner == "" && secret.Labels[LabelManagedBy] != ManagedBy:
+		return nil, fmt.Errorf("cannot use Secret %q in namespace %q, which is there already and is not this operator's: delete it, "+
+			"or, if somebody else runs functions, start the operator with --function-runtime=External", w.name, c.namespace)
+	case w.owner != "" && (controller == nil || controller.UID != w.owner):
 		return nil, fmt.Errorf("cannot use Secret %q in namespace %q, which is there already and is not this revision's: delete it", w.name, c.namespace)
 	}
 	return secret, nil

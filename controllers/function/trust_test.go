@@ -7,15 +7,20 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 	"github.com/crosswatch-io/crosswatch/internal/pki"
 )
@@ -192,5 +197,49 @@ func TestAServerWaitsForTheAuthority(t *testing.T) {
 	s := newTrustTest(t)
 	if _, _, err := s.certs.serverSecret(context.Background(), s.revision); !errors.Is(err, errNoAuthority) {
 		t.Errorf("got error %v, want %v", err, errNoAuthority)
+	}
+}
+
+// condition returns what the revision, which is made if it is not there, says of its runtime, and after what time it is looked at.
+func (s *trustTest) condition() (commonv1.Condition, time.Duration) {
+	s.t.Helper()
+	if err := s.client.Create(context.Background(), s.revision.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+		s.t.Fatal(err)
+	}
+	r := &runner{
+		client: s.client, live: s.client, certificates: s.certs, clock: s.clock,
+		objects: &objects{client: s.client, live: s.client, namespace: testNamespace},
+	}
+	// What went wrong is in the condition.
+	result, _ := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.revision)})
+	after := &pkgv1.FunctionRevision{}
+	if err := s.client.Get(context.Background(), client.ObjectKeyFromObject(s.revision), after); err != nil {
+		s.t.Fatal(err)
+	}
+	return after.Status.GetCondition(commonv1.TypeRuntimeHealthy), result.RequeueAfter
+}
+
+func TestASecretThatIsSomebodyElsesIsLeftAlone(t *testing.T) {
+	for _, name := range []string{clientSecretName, AuthoritySecretName} {
+		t.Run(name, func(t *testing.T) {
+			s := newTrustTest(t)
+			theirs := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name},
+				Data:       map[string][]byte{keyCertificate: []byte("theirs")},
+			}
+			if err := s.client.Create(context.Background(), theirs); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.trustee.Reconcile(context.Background(), reconcile.Request{}); err == nil {
+				t.Error("there is no error, so that it is not tried again")
+			}
+			if after := s.secret(name); after.ResourceVersion != theirs.ResourceVersion {
+				t.Errorf("it was written: %v", after)
+			}
+			c, _ := s.condition()
+			if want := fmt.Sprintf("cannot use Secret %q", name); !strings.Contains(c.Message, want) || !strings.Contains(c.Message, "delete it") {
+				t.Errorf("the revision says %q, want it to say: %s, and what to do", c.Message, want)
+			}
+		})
 	}
 }
