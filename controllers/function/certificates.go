@@ -53,6 +53,14 @@ func DefaultLifetimes() Lifetimes {
 
 var errNoAuthority = errors.New("is not there yet: it is made in a moment")
 
+// An earlyError says that by this machine's clock the authority is not valid yet.
+type earlyError struct{ from time.Time }
+
+func (e *earlyError) Error() string {
+	return fmt.Sprintf("the certificate authority in Secret %q is valid from %s on, and the operator's clock is behind that: correct the clock",
+		AuthoritySecretName, e.from.UTC().Format(time.RFC3339))
+}
+
 // certificates keeps the Secrets with what the authority signed.
 //
 // They are created and updated, not applied: a key is made anew each time, so that two who write at once must not both succeed, or
@@ -233,6 +241,9 @@ func (c *certificates) authority(ctx context.Context) (*pki.Authority, []byte, e
 	authority, err := pki.ParseAuthority(pki.Pair{Certificate: secret.Data[keyCertificate], Key: secret.Data[keyPrivate]})
 	if err != nil || !c.clock.Now().Before(authority.Certificate().NotAfter) {
 		return nil, nil, fmt.Errorf("the certificate authority in Secret %q %w", AuthoritySecretName, errNoAuthority)
+	}
+	if from := authority.Certificate().NotBefore; c.clock.Now().Before(from) {
+		return nil, nil, &earlyError{from: from}
 	}
 	return authority, secret.Data[keyBundle], nil
 }

@@ -130,7 +130,11 @@ func (r *runner) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 // was made before may well run.
 func (r *runner) run(ctx context.Context, revision *pkgv1.FunctionRevision) (time.Duration, error) {
 	running, wait, err := r.ensure(ctx, revision)
+	var early *earlyError
 	switch {
+	case errors.As(err, &early):
+		r.setUnhealthy(revision, early.Error())
+		return early.from.Sub(r.clock.Now()), nil
 	case errors.Is(err, errNoConfig) || errors.Is(err, errNoAuthority):
 		r.setUnhealthy(revision, err.Error())
 		return 0, nil // its creation is an event

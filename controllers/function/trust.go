@@ -70,7 +70,11 @@ func (r *trustee) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile
 	}
 	// What was just written is not in the cache yet; it comes as an event.
 	_, untilClient, err := r.certificates.clientSecret(ctx)
-	if err != nil && !errors.Is(err, errNoAuthority) {
+	var early *earlyError
+	switch {
+	case errors.As(err, &early):
+		untilClient = early.from.Sub(r.certificates.clock.Now())
+	case err != nil && !errors.Is(err, errNoAuthority):
 		return reconcile.Result{}, unlessOutdated(err)
 	}
 	return reconcile.Result{RequeueAfter: sooner(untilAuthority, untilClient)}, nil

@@ -243,3 +243,28 @@ func TestASecretThatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 		})
 	}
 }
+
+func TestAClockThatIsBehindIsSaidInOneWay(t *testing.T) {
+	s := newTrustTest(t)
+	s.reconcile()
+	s.clock.SetTime(start.Add(-time.Hour))
+	first, wait := s.condition()
+	if want := time.Hour - pki.Backdate; wait != want {
+		t.Errorf("the revision is looked at after %s, want %s", wait, want)
+	}
+	if want := "valid from 2025-12-31T23:55:00Z on"; !strings.Contains(first.Message, want) {
+		t.Errorf("the revision says %q, want it to say: %s", first.Message, want)
+	}
+	before := s.ours().ResourceVersion
+	s.clock.SetTime(start.Add(-time.Hour + time.Second))
+	if second, _ := s.condition(); second.Message != first.Message {
+		t.Errorf("a second later the revision says %q, before it was %q", second.Message, first.Message)
+	}
+	result, err := s.trustee.Reconcile(context.Background(), reconcile.Request{})
+	if want := time.Hour - time.Second - pki.Backdate; err != nil || result.RequeueAfter != want {
+		t.Errorf("the trustee asks to be run after %s, error %v, want %s", result.RequeueAfter, err, want)
+	}
+	if s.ours().ResourceVersion != before {
+		t.Error("the operator's certificate was made anew, although none can be signed")
+	}
+}
