@@ -42,6 +42,9 @@ type installer struct {
 	live    client.Reader
 	objects *objects
 	clock   clock.PassiveClock
+
+	// allowDevelopment is whether Functions are called on the development servers of their annotations.
+	allowDevelopment bool
 }
 
 func (r *installer) setUp(mgr ctrl.Manager) error {
@@ -87,7 +90,7 @@ func (r *installer) Reconcile(ctx context.Context, req reconcile.Request) (recon
 // install returns after what time there is something to do even if nothing changes until then. Once the revisions are known, nothing
 // that fails keeps from what comes after it.
 func (r *installer) install(ctx context.Context, fn *pkgv1.Function) (time.Duration, error) {
-	if fn.Annotations[pkgv1.AnnotationRuntime] == pkgv1.RuntimeDevelopment {
+	if r.allowDevelopment && isDevelopment(fn) {
 		reportDevelopment(fn)
 		return 0, r.deactivateAll(ctx, fn)
 	}
@@ -110,6 +113,10 @@ func (r *installer) install(ctx context.Context, fn *pkgv1.Function) (time.Durat
 	report(fn, revisions, unserved)
 	gone, wait := surplus(fn, revisions, r.clock.Now())
 	return wait, errors.Join(unserved, r.deactivate(ctx, superseded(revisions)...), r.remove(ctx, gone))
+}
+
+func isDevelopment(fn *pkgv1.Function) bool {
+	return fn.Annotations[pkgv1.AnnotationRuntime] == pkgv1.RuntimeDevelopment
 }
 
 // validate says why no revision can be made of the Function.

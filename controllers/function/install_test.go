@@ -137,3 +137,21 @@ func TestAServiceOfTheFunctionsNameThatIsSomebodyElsesHoldsNothingUp(t *testing.
 		t.Errorf("the revision beyond the history limit is not gone: %v", err)
 	}
 }
+
+func TestADevelopmentFunctionRunsAsAnyOtherWhereThatIsNotAllowed(t *testing.T) {
+	fn := walls(imageOne)
+	fn.Annotations = map[string]string{pkgv1.AnnotationRuntime: pkgv1.RuntimeDevelopment}
+	current := revisionOf(fn, 1, pkgv1.RevisionActive)
+	s := newInstallTest(t, fn, current)
+	if err := s.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	s.read(current)
+	c := s.fn.Status.GetCondition(commonv1.TypeInstalled)
+	if current.Spec.DesiredState != pkgv1.RevisionActive || c.Reason != commonv1.ReasonActivePackageRevision {
+		t.Errorf("its revision is %s, Installed has reason %q", current.Spec.DesiredState, c.Reason)
+	}
+	if want := "is ignored, since the operator was started without --allow-development-functions"; !strings.Contains(c.Message, want) {
+		t.Errorf("Installed says %q, want it to say: %s", c.Message, want)
+	}
+}

@@ -48,11 +48,22 @@ func report(fn *pkgv1.Function, revisions []pkgv1.FunctionRevision, unserved err
 	fn.Status.CurrentRevision = current.Name
 	fn.Status.CurrentIdentifier = fn.Spec.Package
 	fn.Status.ResolvedPackage = fn.Spec.Package
-	health := healthy(current, function.InForce(revisions))
-	if unserved != nil {
-		health = health.WithMessage(strings.TrimPrefix(health.Message+"; "+apifault.Text(unserved), "; "))
+	is, runs := installed(current), healthy(current, function.InForce(revisions))
+	if isDevelopment(fn) {
+		is = saying(is, ignoresDevelopment)
 	}
-	setConditions(fn, installed(current), health)
+	if unserved != nil {
+		runs = saying(runs, apifault.Text(unserved))
+	}
+	setConditions(fn, is, runs)
+}
+
+// ignoresDevelopment is about an annotation that would take a running Function out of service if it were followed in part.
+const ignoresDevelopment = "the annotation " + pkgv1.AnnotationRuntime + " is ignored, since the operator was started without --allow-development-functions"
+
+// saying adds to a condition's message.
+func saying(c commonv1.Condition, more string) commonv1.Condition {
+	return c.WithMessage(strings.TrimPrefix(c.Message+"; "+more, "; "))
 }
 
 func installed(current *pkgv1.FunctionRevision) commonv1.Condition {

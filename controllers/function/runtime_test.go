@@ -131,7 +131,7 @@ func TestDevelopmentFunctionsAreNotRun(t *testing.T) {
 	}
 	earlier := revisionOf(fn, 1, pkgv1.RevisionActive)
 	c := newClient(t, fn, earlier)
-	r := &installer{client: c, live: c, objects: &objects{client: c, live: c, namespace: testNamespace}, clock: testclock.NewFakePassiveClock(start)}
+	r := &installer{client: c, live: c, objects: &objects{client: c, live: c, namespace: testNamespace}, clock: testclock.NewFakePassiveClock(start), allowDevelopment: true}
 	if _, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: types.NamespacedName{Name: fn.Name}}); err != nil {
 		t.Fatal(err)
 	}

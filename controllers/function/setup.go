@@ -35,7 +35,7 @@ type Config struct {
 	Runtime *RuntimeConfig
 }
 
-// RuntimeConfig is what functions are run with. All of it is required.
+// RuntimeConfig is what functions are run with. All of it is required, but for AllowDevelopment.
 type RuntimeConfig struct {
 	// Live reads from the API server what the cache may be behind in.
 	Live client.Reader
@@ -46,6 +46,8 @@ type RuntimeConfig struct {
 	Namespace string
 	Lifetimes Lifetimes
 	Clock     clock.PassiveClock
+	// AllowDevelopment leaves Functions alone that are annotated to run on a development server, which is called then.
+	AllowDevelopment bool
 }
 
 func (c Config) validate() error {
@@ -106,7 +108,7 @@ func newRuntime(c Config) []controllerOf {
 	o := &objects{client: c.Client, live: r.Live, applier: composer.NewApplier(r.Dynamic), namespace: r.Namespace}
 	certs := &certificates{client: c.Client, live: r.Live, namespace: r.Namespace, lifetimes: r.Lifetimes, clock: r.Clock}
 	return []controllerOf{
-		&installer{client: c.Client, live: r.Live, objects: o, clock: r.Clock},
+		&installer{client: c.Client, live: r.Live, objects: o, clock: r.Clock, allowDevelopment: r.AllowDevelopment},
 		&runner{client: c.Client, live: r.Live, objects: o, certificates: certs, clock: r.Clock},
 		&trustee{client: c.Client, certificates: certs},
 	}

@@ -166,6 +166,8 @@ func (op *operator) functionsConfig() functions.Config {
 			Namespace: op.options.Namespace,
 			Lifetimes: functions.DefaultLifetimes(),
 			Clock:     clock.RealClock{},
+
+			AllowDevelopment: op.options.AllowDevelopmentFunctions,
 		}
 	}
 	return config
