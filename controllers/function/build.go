@@ -80,15 +80,7 @@ func deploymentOf(revision *pkgv1.FunctionRevision, config *v1beta1.DeploymentRu
 		d.Spec = *template.Spec
 	}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: selectorOf(revision)}
-	if d.Spec.Strategy.Type == "" {
-		d.Spec.Strategy = appsv1.DeploymentStrategy{
-			Type: appsv1.RollingUpdateDeploymentStrategyType,
-			RollingUpdate: &appsv1.RollingUpdateDeployment{
-				MaxUnavailable: ptr.To(intstr.FromInt32(0)),
-				MaxSurge:       ptr.To(intstr.FromInt32(1)),
-			},
-		}
-	}
+	completeStrategy(&d.Spec.Strategy)
 	if d.Spec.MinReadySeconds == 0 {
 		d.Spec.MinReadySeconds = minReady
 	}
@@ -97,6 +89,16 @@ func deploymentOf(revision *pkgv1.FunctionRevision, config *v1beta1.DeploymentRu
 	pod.Annotations = merged(revision.Spec.CommonAnnotations, pod.Annotations, map[string]string{annotationCertificates: certificates})
 	completePod(&pod.Spec, revision, account)
 	return d
+}
+
+// completeStrategy lets no pod go before another has taken its place, unless the configuration says otherwise.
+func completeStrategy(s *appsv1.DeploymentStrategy) {
+	if s.Type == "" {
+		s.Type = appsv1.RollingUpdateDeploymentStrategyType
+	}
+	if s.Type == appsv1.RollingUpdateDeploymentStrategyType && s.RollingUpdate == nil {
+		s.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1))}
+	}
 }
 
 func completePod(pod *corev1.PodSpec, revision *pkgv1.FunctionRevision, account string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
@@ -128,6 +129,33 @@ func TestAPullSecretIsNamedOnce(t *testing.T) {
 	want := []corev1.LocalObjectReference{{Name: "config"}, {Name: "both"}, {Name: "package"}}
 	if diff := cmp.Diff(want, d.Spec.Template.Spec.ImagePullSecrets); diff != "" {
 		t.Errorf("pull secrets (-want +got):\n%s", diff)
+	}
+}
+
+func TestHowPodsAreReplaced(t *testing.T) {
+	rolling := func(surge, unavailable int32) appsv1.DeploymentStrategy {
+		return appsv1.DeploymentStrategy{
+			Type:          appsv1.RollingUpdateDeploymentStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: ptr.To(intstr.FromInt32(surge)), MaxUnavailable: ptr.To(intstr.FromInt32(unavailable))},
+		}
+	}
+	untyped := rolling(3, 1)
+	untyped.Type = ""
+	cases := map[string]struct{ said, want appsv1.DeploymentStrategy }{
+		"NothingSaid":     {want: rolling(1, 0)},
+		"OnlyTheType":     {said: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}, want: rolling(1, 0)},
+		"AllButTheType":   {said: untyped, want: rolling(3, 1)},
+		"SomethingElse":   {said: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, want: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}},
+		"EverythingIsSet": {said: rolling(2, 0), want: rolling(2, 0)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := configured(&v1beta1.DeploymentTemplate{Spec: &appsv1.DeploymentSpec{Strategy: tc.said}})
+			d := deploymentOf(revisionOf(walls(imageOne), 1, pkgv1.RevisionActive), config, "account", "a-hash")
+			if diff := cmp.Diff(tc.want, d.Spec.Strategy); diff != "" {
+				t.Errorf("strategy (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
