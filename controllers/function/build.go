@@ -109,7 +109,7 @@ func completePod(pod *corev1.PodSpec, revision *pkgv1.FunctionRevision, account 
 		pod.TerminationGracePeriodSeconds = ptr.To(gracePeriod)
 	}
 	pod.ImagePullSecrets = withSecrets(pod.ImagePullSecrets, revision.Spec.PackagePullSecrets)
-	pod.SecurityContext = podSecurity(pod.SecurityContext)
+	pod.SecurityContext = podSecurity(pod)
 	pod.Volumes = slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == certificatesVolume })
 	pod.Volumes = append(pod.Volumes, corev1.Volume{
 		Name: certificatesVolume,
@@ -176,12 +176,15 @@ func environmentOf(revision *pkgv1.FunctionRevision) []corev1.EnvVar {
 	}
 }
 
-// podSecurity fills what the configuration leaves open.
-func podSecurity(s *corev1.PodSecurityContext) *corev1.PodSecurityContext {
+// podSecurity fills what the configuration leaves open, but with nothing that contradicts what it says: such a pod would never start.
+func podSecurity(pod *corev1.PodSpec) *corev1.PodSecurityContext {
+	s := pod.SecurityContext
 	if s == nil {
 		s = &corev1.PodSecurityContext{}
 	}
-	s.RunAsNonRoot = orElse(s.RunAsNonRoot, true)
+	if !hasRoot(pod) {
+		s.RunAsNonRoot = orElse(s.RunAsNonRoot, true)
+	}
 	s.RunAsUser = orElse(s.RunAsUser, user)
 	s.RunAsGroup = orElse(s.RunAsGroup, user)
 	if s.SeccompProfile == nil {
@@ -190,17 +193,36 @@ func podSecurity(s *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 	return s
 }
 
+// hasRoot reports whether the configuration lets the pod, or a container of it, run as root.
+func hasRoot(pod *corev1.PodSpec) bool {
+	if s := pod.SecurityContext; s != nil && isRoot(s.RunAsUser) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(pod.InitContainers, pod.Containers), func(c corev1.Container) bool {
+		return c.SecurityContext != nil && isRoot(c.SecurityContext.RunAsUser)
+	})
+}
+
+func isRoot(user *int64) bool { return user != nil && *user == 0 }
+
+// containerSecurity does the same for a container.
 func containerSecurity(s *corev1.SecurityContext) *corev1.SecurityContext {
 	if s == nil {
 		s = &corev1.SecurityContext{}
 	}
-	s.AllowPrivilegeEscalation = orElse(s.AllowPrivilegeEscalation, false)
 	s.Privileged = orElse(s.Privileged, false)
+	if !*s.Privileged && !isAdmin(s) {
+		s.AllowPrivilegeEscalation = orElse(s.AllowPrivilegeEscalation, false)
+	}
 	s.ReadOnlyRootFilesystem = orElse(s.ReadOnlyRootFilesystem, true)
 	if s.Capabilities == nil {
 		s.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
 	}
 	return s
+}
+
+func isAdmin(s *corev1.SecurityContext) bool {
+	return s.Capabilities != nil && slices.ContainsFunc(s.Capabilities.Add, func(c corev1.Capability) bool { return c == "SYS_ADMIN" || c == "CAP_SYS_ADMIN" })
 }
 
 func orElse[T any](p *T, otherwise T) *T {

@@ -159,6 +159,34 @@ func TestHowPodsAreReplaced(t *testing.T) {
 	}
 }
 
+func TestWhatIsFilledDoesNotContradictAConfiguration(t *testing.T) {
+	type outcome struct{ NonRoot, Escalation *bool }
+	root := ptr.To[int64](0)
+	cases := map[string]struct {
+		pod       *corev1.PodSecurityContext
+		container *corev1.SecurityContext
+		want      outcome
+	}{
+		"NothingSaid":     {want: outcome{NonRoot: ptr.To(true), Escalation: ptr.To(false)}},
+		"RootPod":         {pod: &corev1.PodSecurityContext{RunAsUser: root}, want: outcome{Escalation: ptr.To(false)}},
+		"RootContainer":   {container: &corev1.SecurityContext{RunAsUser: root}, want: outcome{Escalation: ptr.To(false)}},
+		"Privileged":      {container: &corev1.SecurityContext{Privileged: ptr.To(true)}, want: outcome{NonRoot: ptr.To(true)}},
+		"Administrator":   {container: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}, want: outcome{NonRoot: ptr.To(true)}},
+		"SaidItsOwnWay":   {pod: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(false)}, want: outcome{NonRoot: ptr.To(false), Escalation: ptr.To(false)}},
+		"MayEscalateOnly": {container: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(true)}, want: outcome{NonRoot: ptr.To(true), Escalation: ptr.To(true)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pod := corev1.PodSpec{SecurityContext: tc.pod, Containers: []corev1.Container{{Name: containerName, SecurityContext: tc.container}}}
+			config := configured(&v1beta1.DeploymentTemplate{Spec: &appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod}}})
+			got := deploymentOf(revisionOf(walls(imageOne), 1, pkgv1.RevisionActive), config, "account", "a-hash").Spec.Template.Spec
+			if diff := cmp.Diff(tc.want, outcome{got.SecurityContext.RunAsNonRoot, got.Containers[0].SecurityContext.AllowPrivilegeEscalation}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestPodsStartAnewWithOtherCertificates(t *testing.T) {
 	revision := revisionOf(walls(imageOne), 1, pkgv1.RevisionActive)
 	build := func(certificates string) *appsv1.Deployment {
