@@ -137,7 +137,7 @@ func (r *runner) run(ctx context.Context, revision *pkgv1.FunctionRevision) (tim
 		return early.from.Sub(r.clock.Now()), nil
 	case errors.Is(err, errNoConfig) || errors.Is(err, errNoAuthority):
 		r.setUnhealthy(revision, err.Error())
-		return 0, nil // its creation is an event
+		return wait, nil // its creation is an event
 	case apierrors.IsConflict(err):
 		return 0, err // says nothing of the revision
 	case err != nil:
@@ -160,34 +160,42 @@ func (r *runner) run(ctx context.Context, revision *pkgv1.FunctionRevision) (tim
 }
 
 // ensure brings the revision's objects to what they should be. It returns the Deployment as it was seen before, and after what time
-// its certificate is due.
+// its certificate is due, which is renewed even if nothing else can be done.
 func (r *runner) ensure(ctx context.Context, revision *pkgv1.FunctionRevision) (*appsv1.Deployment, time.Duration, error) {
-	config, err := r.objects.configOf(ctx, revision)
-	if err != nil {
-		return nil, 0, err
-	}
 	secret, wait, err := r.certificates.serverSecret(ctx, revision)
 	if err != nil {
 		return nil, 0, err
 	}
+	config, err := r.objects.configOf(ctx, revision)
+	if err != nil {
+		return nil, wait, err
+	}
+	running, err := r.apply(ctx, revision, config, hashOf(secret))
+	return running, wait, err
+}
+
+func (r *runner) apply(
+	ctx context.Context, revision *pkgv1.FunctionRevision, config *v1beta1.DeploymentRuntimeConfig, certificates string,
+) (*appsv1.Deployment, error) {
 	by := owner{kind: revisionKind, object: revision}
 	account, named := serviceAccountOf(revision, config)
+	var err error
 	if named {
 		err = r.objects.share(ctx, by, config.Name, account)
 	} else {
 		err = r.objects.apply(ctx, by, account, &corev1.ServiceAccount{})
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if err := r.objects.apply(ctx, by, serviceOf(revision, revision.Name, config), &corev1.Service{}); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	deployment, seen := deploymentOf(revision, config, account.Name, hashOf(secret)), &appsv1.Deployment{}
+	deployment, seen := deploymentOf(revision, config, account.Name, certificates), &appsv1.Deployment{}
 	if err := r.objects.apply(ctx, by, deployment, seen); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return seen, wait, nil
+	return seen, nil
 }
 
 // grantEndpoint gives the revision its endpoint if a pod of it is available. The cache may still have one that was deleted when

@@ -268,3 +268,18 @@ func TestAClockThatIsBehindIsSaidInOneWay(t *testing.T) {
 		t.Error("the operator's certificate was made anew, although none can be signed")
 	}
 }
+
+func TestACertificateIsRenewedAlthoughTheConfigurationIsMissing(t *testing.T) {
+	s := newTrustTest(t)
+	s.revision.Spec.RuntimeConfigRef = &pkgv1.RuntimeConfigReference{Name: "missing"}
+	s.reconcile()
+	if c, wait := s.condition(); !strings.Contains(c.Message, `DeploymentRuntimeConfig "missing"`) || wait <= 0 {
+		t.Errorf("the revision says %q, and is looked at after %s", c.Message, wait)
+	}
+	before := s.theirs()
+	s.clock.SetTime(start.Add(DefaultLifetimes().Certificate - day))
+	s.condition()
+	if s.theirs().ResourceVersion == before.ResourceVersion {
+		t.Error("its certificate is still the one that is about to end")
+	}
+}
