@@ -220,7 +220,7 @@ func (r *runner) retire(ctx context.Context, revision *pkgv1.FunctionRevision) (
 	rest := draining(revision, r.clock.Now())
 	revision.Status.Endpoint = ""
 	r.set(revision, commonv1.False(commonv1.TypeRuntimeHealthy, commonv1.ReasonInactivePackageRevision,
-		"the revision is inactive; what runs it is deleted "+Drain.String()+" after that"))
+		"the revision is inactive; its Deployment is deleted a minute after it became so"))
 	if rest > 0 {
 		return rest, nil
 	}
