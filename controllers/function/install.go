@@ -260,7 +260,7 @@ func (r *installer) serve(ctx context.Context, fn *pkgv1.Function, revisions []p
 		return fmt.Errorf("cannot make Service %q of Function %q: %w", fn.Name, fn.Name, err)
 	}
 	service := serviceOf(inForce, fn.Name, config)
-	return r.objects.apply(ctx, owner{kind: functionKind, object: fn}, service, &corev1.Service{})
+	return blamed(r.objects.apply(ctx, owner{kind: functionKind, object: fn}, service, &corev1.Service{}), config)
 }
 
 func (r *installer) writeStatus(ctx context.Context, before, fn *pkgv1.Function) error {

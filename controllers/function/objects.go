@@ -73,6 +73,15 @@ func (o *objects) configOf(ctx context.Context, revision *pkgv1.FunctionRevision
 	return config, nil
 }
 
+// blamed names the configuration in the error of an apply of what was made of it. What the operator adds the API server accepts; what
+// it refuses is what people configured.
+func blamed(err error, config *v1beta1.DeploymentRuntimeConfig) error {
+	if config.Name == "" || !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return err
+	}
+	return fmt.Errorf("%w (DeploymentRuntimeConfig %q)", err, config.Name)
+}
+
 // configuredBy returns the revisions, made by Functions, that refer to the configuration of that name.
 func (o *objects) configuredBy(ctx context.Context, name string) []pkgv1.FunctionRevision {
 	return slices.DeleteFunc(o.revisions(ctx), func(r pkgv1.FunctionRevision) bool { return configName(&r) != name })

@@ -5,15 +5,20 @@ package function
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
+	"github.com/crosswatch-io/crosswatch/api/pkg/v1beta1"
 	"github.com/crosswatch-io/crosswatch/internal/composer"
 	"github.com/crosswatch-io/crosswatch/internal/composer/fakeapi"
 )
@@ -90,4 +95,30 @@ func TestAServiceAccountThatWasThereKeepsItsLabels(t *testing.T) {
 	})
 	s.share("one", map[string]string{"team": "a"}, nil)
 	s.has(map[string]string{LabelManagedBy: "Helm", "team": "a"}, nil)
+}
+
+func TestARefusedObjectNamesItsConfiguration(t *testing.T) {
+	large := &v1beta1.DeploymentRuntimeConfig{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	invalid := fmt.Errorf("cannot apply: %w", apierrors.NewInvalid(revisionKind.GroupKind(), "walls", nil))
+	cases := map[string]struct {
+		err    error
+		config *v1beta1.DeploymentRuntimeConfig
+		named  bool
+	}{
+		"Invalid":               {err: invalid, config: large, named: true},
+		"Malformed":             {err: apierrors.NewBadRequest("no such field"), config: large, named: true},
+		"ForAnotherReason":      {err: apierrors.NewServiceUnavailable("starting"), config: large},
+		"WithoutAConfiguration": {err: invalid, config: &v1beta1.DeploymentRuntimeConfig{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := blamed(tc.err, tc.config)
+			if !errors.Is(got, tc.err) || strings.Contains(got.Error(), `(DeploymentRuntimeConfig "large")`) != tc.named {
+				t.Errorf("got %q, want the configuration named: %t", got, tc.named)
+			}
+		})
+	}
+	if err := blamed(nil, large); err != nil {
+		t.Errorf("nothing failed, got error %v", err)
+	}
 }

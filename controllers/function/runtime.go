@@ -171,7 +171,7 @@ func (r *runner) ensure(ctx context.Context, revision *pkgv1.FunctionRevision) (
 		return nil, wait, err
 	}
 	running, err := r.apply(ctx, revision, config, hashOf(secret))
-	return running, wait, err
+	return running, wait, blamed(err, config)
 }
 
 func (r *runner) apply(
