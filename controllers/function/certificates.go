@@ -111,7 +111,13 @@ func (c *certificates) clientSecret(ctx context.Context) (*corev1.Secret, time.D
 
 // authoritySecret returns the Secret with the authority.
 func (c *certificates) authoritySecret(ctx context.Context) (*corev1.Secret, time.Duration, error) {
-	return c.ensure(ctx, wish{name: AuthoritySecretName, meta: ownMetadata(), data: c.succeed})
+	return c.ensure(ctx, wish{name: AuthoritySecretName, meta: ownMetadata(), data: func(have map[string][]byte) (map[string][]byte, time.Duration, error) {
+		known, err := c.known(ctx, have)
+		if err != nil {
+			return nil, 0, err
+		}
+		return c.succeed(have, known)
+	}})
 }
 
 // mayKeepOwn says why the operator's own Secrets can't be kept, which a server and its caller need: somebody else's is in their place.

@@ -82,8 +82,8 @@ func (r *trustee) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile
 
 // succeed wishes for an authority. One that ends within a third of its life gets a successor, which is trusted at once, and signs
 // once all functions have had time to start anew with it. Since what the old one signed stays valid for as long, it is trusted
-// until it ends.
-func (c *certificates) succeed(have map[string][]byte) (map[string][]byte, time.Duration, error) {
+// until it ends. Those that are known are trusted, too.
+func (c *certificates) succeed(have map[string][]byte, known []*x509.Certificate) (map[string][]byte, time.Duration, error) {
 	now := c.clock.Now()
 	signs := authorityIn(have, keyCertificate, keyPrivate, now)
 	next := authorityIn(have, keySuccessorCertificate, keySuccessorPrivate, now)
@@ -101,7 +101,20 @@ func (c *certificates) succeed(have map[string][]byte) (map[string][]byte, time.
 	if err != nil {
 		return nil, 0, err
 	}
-	return c.authorities(signs, next, pki.ParseBundle(have[keyBundle]), now)
+	return c.authorities(signs, next, known, now)
+}
+
+// known returns which authorities have been trusted so far. If their Secret was deleted, the operator's own Secret still has them:
+// functions go on with what these signed, and trust no other authority until they have started anew.
+func (c *certificates) known(ctx context.Context, have map[string][]byte) ([]*x509.Certificate, error) {
+	if known := pki.ParseBundle(have[keyBundle]); len(known) > 0 {
+		return known, nil
+	}
+	secret, err := c.get(ctx, c.client, wish{name: clientSecretName})
+	if err != nil {
+		return nil, err
+	}
+	return pki.ParseBundle(secret.Data[keyBundle]), nil
 }
 
 func (c *certificates) newAuthority(now time.Time) (*pki.Authority, error) {

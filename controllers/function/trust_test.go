@@ -4,6 +4,7 @@
 package function
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -179,6 +180,28 @@ func TestBothEndsTrustEachOtherAtAnyTime(t *testing.T) {
 	if n := len(pki.ParseBundle(s.ours().Data[keyBundle])); n > 3 {
 		t.Errorf("%d authorities are trusted, although most have ended", n)
 	}
+}
+
+// TestADeletedAuthorityStaysTrusted is about functions that run with what they started with.
+func TestADeletedAuthorityStaysTrusted(t *testing.T) {
+	s := newTrustTest(t)
+	s.reconcile()
+	server, ours := s.theirs(), s.ours()
+	if err := s.client.Delete(context.Background(), s.secret(AuthoritySecretName)); err != nil {
+		t.Fatal(err)
+	}
+	s.reconcile()
+	s.trusts(s.ours(), server, pki.Request{Use: x509.ExtKeyUsageServerAuth})
+	s.trusts(server, s.ours(), pki.Request{Use: x509.ExtKeyUsageClientAuth})
+	if !bytes.Equal(ours.Data[keyCertificate], s.ours().Data[keyCertificate]) {
+		t.Error("the operator's certificate was made anew, although it is good yet")
+	}
+
+	s.clock.SetTime(start.Add(DefaultLifetimes().Certificate - day))
+	s.reconcile()
+	server = s.theirs()
+	s.trusts(s.ours(), server, pki.Request{Use: x509.ExtKeyUsageServerAuth})
+	s.trusts(server, s.ours(), pki.Request{Use: x509.ExtKeyUsageClientAuth})
 }
 
 func TestWithoutFunctionsThereIsNoAuthority(t *testing.T) {
