@@ -10,11 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 	"github.com/crosswatch-io/crosswatch/api/pkg/v1beta1"
+	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
 func configured(template *v1beta1.DeploymentTemplate) *v1beta1.DeploymentRuntimeConfig {
@@ -59,11 +61,20 @@ func TestAFunctionFindsWhatTheContractPromises(t *testing.T) {
 	if !slices.Equal(pod.ImagePullSecrets, fn.Spec.PackagePullSecrets) || pod.ServiceAccountName != "account" {
 		t.Errorf("the pod has pull secrets %v and ServiceAccount %q", pod.ImagePullSecrets, pod.ServiceAccountName)
 	}
-	if user := pod.SecurityContext; *user.RunAsUser != 2000 || !*user.RunAsNonRoot {
+	if user := pod.SecurityContext; *user.RunAsUser != 2000 || *user.RunAsGroup != 2000 || !*user.RunAsNonRoot {
 		t.Errorf("the pod runs as %v", user)
 	}
 	if rights := container.SecurityContext; *rights.AllowPrivilegeEscalation || !*rights.ReadOnlyRootFilesystem || rights.Capabilities.Drop[0] != "ALL" {
 		t.Errorf("the container may %v", rights)
+	}
+	if probe := container.ReadinessProbe; probe == nil || probe.TCPSocket == nil || probe.TCPSocket.Port.String() != "grpc" {
+		t.Errorf("whether it can be called is found out by %v", probe)
+	}
+	stop := container.Lifecycle
+	if stop == nil || stop.PreStop.Sleep.Seconds <= int64(function.DefaultCallTimeout.Seconds()) {
+		t.Errorf("before it stops it does %v, want it to serve for longer than a call takes", stop)
+	} else if *pod.TerminationGracePeriodSeconds <= stop.PreStop.Sleep.Seconds {
+		t.Errorf("it is killed after %d s, before it was told to stop", *pod.TerminationGracePeriodSeconds)
 	}
 	if d.Spec.MinReadySeconds < 1 {
 		t.Error("a pod may be called before DNS knows it")
@@ -116,6 +127,49 @@ func TestAConfigurationIsKeptWhereItSaysSomething(t *testing.T) {
 	for _, variable := range pod.Containers[1].Env {
 		if variable.Name == "FUNCTION_NAME" && variable.Value != "walls" {
 			t.Errorf("the function is told a name that is not its own: %s", variable.Value)
+		}
+	}
+}
+
+func TestWhatACallDependsOnCannotBeConfigured(t *testing.T) {
+	pod := corev1.PodSpec{
+		Volumes: []corev1.Volume{{Name: "tls-server-certs"}, {Name: "scratch"}},
+		Containers: []corev1.Container{{
+			Name: "package-runtime",
+			Ports: []corev1.ContainerPort{
+				{Name: "grpc", ContainerPort: 8443}, {Name: "mine", ContainerPort: 9443}, {Name: "metrics", ContainerPort: 8080},
+			},
+			VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/tls/server"}, {Name: "scratch", MountPath: "/tmp"}},
+		}},
+	}
+	config := configured(&v1beta1.DeploymentTemplate{Spec: &appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod}}})
+	revision := revisionOf(walls(imageOne), 1, pkgv1.RevisionActive)
+	got := deploymentOf(revision, config, "account", "a-hash").Spec.Template.Spec
+
+	wantPorts := []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080}, {Name: "grpc", ContainerPort: 9443, Protocol: "TCP"}}
+	if diff := cmp.Diff(wantPorts, got.Containers[0].Ports); diff != "" {
+		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+	wantMounts := []corev1.VolumeMount{{Name: "scratch", MountPath: "/tmp"}, {Name: "tls-server-certs", MountPath: "/tls/server", ReadOnly: true}}
+	if diff := cmp.Diff(wantMounts, got.Containers[0].VolumeMounts); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	if len(got.Volumes) != 2 || got.Volumes[0].Name != "scratch" || got.Volumes[1].Secret.SecretName != *revision.Spec.TLSServerSecretName {
+		t.Errorf("volumes are %v", got.Volumes)
+	}
+}
+
+func TestCommonLabelsAndAnnotationsAreOnAllThatRunsAFunction(t *testing.T) {
+	fn := walls(imageOne)
+	fn.Spec.CommonLabels, fn.Spec.CommonAnnotations = map[string]string{"team": "a"}, map[string]string{"note": "x"}
+	revision, none := revisionOf(fn, 1, pkgv1.RevisionActive), &v1beta1.DeploymentRuntimeConfig{}
+	d := deploymentOf(revision, none, "account", "a-hash")
+	account, _ := serviceAccountOf(revision, none)
+	for what, object := range map[string]metav1.Object{
+		"Deployment": d, "Pod": &d.Spec.Template, "Service": serviceOf(revision, "walls", none), "ServiceAccount": account,
+	} {
+		if object.GetLabels()["team"] != "a" || object.GetAnnotations()["note"] != "x" {
+			t.Errorf("the %s has labels %v and annotations %v", what, object.GetLabels(), object.GetAnnotations())
 		}
 	}
 }

@@ -122,3 +122,43 @@ func TestARefusedObjectNamesItsConfiguration(t *testing.T) {
 		t.Errorf("nothing failed, got error %v", err)
 	}
 }
+
+func TestAnObjectThatIsSomebodyElsesIsLeftAlone(t *testing.T) {
+	revision, another := revisionOf(walls(imageOne), 1, pkgv1.RevisionActive), revisionOf(walls(imageTwo), 2, pkgv1.RevisionActive)
+	by := owner{kind: revisionKind, object: revision}
+	cases := map[string]struct {
+		cached bool // it carries our label
+		owners []metav1.OwnerReference
+		ours   bool
+	}{
+		"Nobodys":              {},
+		"NobodysWithOurLabel":  {cached: true},
+		"AnotherRevisions":     {cached: true, owners: []metav1.OwnerReference{*metav1.NewControllerRef(another, revisionKind)}},
+		"OursThatLostItsLabel": {owners: []metav1.OwnerReference{*metav1.NewControllerRef(revision, revisionKind)}, ours: true},
+		"Ours":                 {cached: true, owners: []metav1.OwnerReference{*metav1.NewControllerRef(revision, revisionKind)}, ours: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			there := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "walls", OwnerReferences: tc.owners}}
+			live, cache, api := newClient(t, there), newClient(t), fakeapi.New()
+			if tc.cached {
+				cache = live
+			}
+			o := &objects{client: cache, live: live, applier: composer.NewApplier(api), namespace: testNamespace}
+			err := o.apply(context.Background(), by, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "walls"}}, &corev1.Service{})
+			if (err == nil) != tc.ours || (len(api.Writes()) > 0) != tc.ours {
+				t.Errorf("apply: got error %v, want it written: %t", err, tc.ours)
+			}
+			if !tc.cached {
+				return
+			}
+			if err := o.remove(context.Background(), by, &corev1.Service{}, "walls"); err != nil {
+				t.Fatal(err)
+			}
+			err = live.Get(context.Background(), client.ObjectKeyFromObject(there), &corev1.Service{})
+			if apierrors.IsNotFound(err) != tc.ours {
+				t.Errorf("remove: got error %v, want it gone: %t", err, tc.ours)
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -304,5 +305,64 @@ func TestACertificateIsRenewedAlthoughTheConfigurationIsMissing(t *testing.T) {
 	s.condition()
 	if s.theirs().ResourceVersion == before.ResourceVersion {
 		t.Error("its certificate is still the one that is about to end")
+	}
+}
+
+func TestWhatAFunctionIsStartedAnewFor(t *testing.T) {
+	secret := func(certificate, key, bundle string) *corev1.Secret {
+		return &corev1.Secret{Data: map[string][]byte{keyCertificate: []byte(certificate), keyPrivate: []byte(key), keyBundle: []byte(bundle)}}
+	}
+	before := hashOf(secret("certificate", "key", "bundle"))
+	if hashOf(secret("another", "key", "bundle")) == before {
+		t.Error("it would go on with a certificate that was replaced")
+	}
+	if hashOf(secret("certificate", "key", "another")) == before {
+		t.Error("it would go on without an authority that is to be trusted")
+	}
+	again := secret("certificate", "key", "bundle")
+	again.Labels = map[string]string{"team": "a"}
+	if hashOf(again) != before {
+		t.Error("it would be started anew for a label")
+	}
+}
+
+func TestAServersSecretThatIsSomebodyElsesIsLeftAlone(t *testing.T) {
+	another := revisionOf(walls(imageTwo), 2, pkgv1.RevisionActive)
+	cases := map[string][]metav1.OwnerReference{
+		"Nobodys":          nil,
+		"AnotherRevisions": {*metav1.NewControllerRef(another, revisionKind)},
+	}
+	for name, owners := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newTrustTest(t)
+			theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: testNamespace, Name: serverSecretName(s.revision.Name), OwnerReferences: owners,
+				Labels: map[string]string{LabelManagedBy: ManagedBy},
+			}}
+			if err := s.client.Create(context.Background(), theirs); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.trustee.Reconcile(context.Background(), reconcile.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			if c, _ := s.condition(); !strings.Contains(c.Message, "is not this revision's: delete it") {
+				t.Errorf("the revision says %q", c.Message)
+			}
+			if after := s.theirs(); after.ResourceVersion != theirs.ResourceVersion {
+				t.Errorf("it was written: %v", after.Data)
+			}
+		})
+	}
+}
+
+func TestARevisionSaysWhatItCanDo(t *testing.T) {
+	s := newTrustTest(t)
+	s.condition()
+	after := &pkgv1.FunctionRevision{}
+	if err := s.client.Get(context.Background(), client.ObjectKeyFromObject(s.revision), after); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"composition"}, after.Status.Capabilities); diff != "" {
+		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
 }
