@@ -6,6 +6,7 @@ package composite
 import (
 	"hash/fnv"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,6 +27,9 @@ type remembered struct {
 	// alarmed is whether it was told that the XR is not synced, and not yet that
 	// it is again.
 	alarmed bool
+	// untoldSince is since when runs end in a way of which nobody is told; zero if
+	// the last did not.
+	untoldSince time.Time
 }
 
 // claim makes the memory of that name that of the XR with that UID. If it was
@@ -66,6 +70,23 @@ func (m *memory) swap(key types.NamespacedName, results []composer.Result) map[u
 	have.results = now
 	m.byXR[key] = have
 	return before
+}
+
+// untold remembers whether a run ends in a way of which nobody is told, and returns
+// since when runs do.
+func (m *memory) untold(key types.NamespacedName, untold bool, now time.Time) (since time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	have := m.byXR[key]
+	switch {
+	case !untold:
+		have.untoldSince = time.Time{}
+	case have.untoldSince.IsZero():
+		have.untoldSince = now
+	}
+	m.byXR[key] = have
+	return have.untoldSince
 }
 
 // alarm remembers whether it was told that the XR is not synced, and returns

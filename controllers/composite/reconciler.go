@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	p := r.newPass(req.NamespacedName, stored, resource)
 	p.cause = cause
 	r.session.Reconciled(p.reconcile(ctx))
-	if p.outdated && cause != nil {
+	if (p.outdated || p.untold) && cause != nil {
 		r.session.PutBack(req.NamespacedName, cause)
 	}
 	return p.requeue()
@@ -145,6 +145,10 @@ type pass struct {
 	// started from.
 	outdated bool
 
+	// untold says that the run came to nothing, and that it is tried again before
+	// anybody is told.
+	untold bool
+
 	// err is why the XR is not as it should be.
 	err error
 }
@@ -179,8 +183,8 @@ func (p *pass) reconcile(ctx context.Context) string {
 	if p.outdated {
 		return resultOutdated // the XR is another by now: nobody needs to hear of this run
 	}
-	if isEarly(p.err) {
-		return resultWaiting // it is tried again before anybody is told
+	if p.untold = p.isTooEarlyToTell(); p.untold {
+		return resultWaiting
 	}
 	p.err = p.writeStatus(ctx)
 	if !p.outdated && !p.gone {

@@ -221,13 +221,22 @@ func TestReconcileTellsNobodyOfACallThatWasTooEarly(t *testing.T) {
 		t.Errorf("Synced is %+v", c)
 	}
 
+	told := func(why string) {
+		t.Helper()
+		if _, err := w.reconcile(t); err == nil {
+			t.Error("the XR is not tried again")
+		}
+		if c := w.condition(t, commonv1.TypeSynced); c.Status != corev1.ConditionFalse {
+			t.Errorf("%s, but Synced is %+v", why, c)
+		}
+	}
+	w.clock.SetTime(w.clock.Now().Add(silence))
+	told("it was too early for a minute")
+
+	w.runErr = nil
+	w.mustReconcile(t)
 	w.runErr = &function.CallError{Function: "f"}
-	if _, err := w.reconcile(t); err == nil {
-		t.Error("the XR is not tried again")
-	}
-	if c := w.condition(t, commonv1.TypeSynced); c.Status != corev1.ConditionFalse {
-		t.Errorf("once the function is known to hang, Synced is %+v", c)
-	}
+	told("the function is known to hang")
 }
 
 func TestReconcileDeletion(t *testing.T) {

@@ -119,6 +119,18 @@ func isWaiting(err error) bool {
 	return errors.As(err, &watch) && watch.Waiting()
 }
 
+// silence is for how long an XR may say nothing of runs that come to nothing.
+const silence = time.Minute
+
+// isTooEarlyToTell reports whether the run is to be tried again before anybody is
+// told of it.
+func (p *pass) isTooEarlyToTell() bool {
+	now := p.config.Clock.Now()
+	early := isEarly(p.err)
+	since := p.memory.untold(p.key, early, now)
+	return early && now.Sub(since) < silence
+}
+
 // isEarly reports whether a run ended because a function that others wait for was
 // not called, which may be well.
 func isEarly(err error) bool {

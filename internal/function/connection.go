@@ -131,7 +131,7 @@ func (c *connection) call(ctx context.Context, req *Request, probe bool) (*Respo
 		return nil, refused
 	}
 	var resp *Response
-	flt := &fault{code: codes.Internal} // stays if the call panics
+	flt := &fault{code: codes.Canceled} // stays if the call panics
 	defer func() { c.gate.leave(passage, flt) }()
 	resp, flt = c.callKnown(ctx, req)
 	return resp, flt
@@ -177,7 +177,9 @@ func (c *connection) invoke(ctx context.Context, method string, req *Request) (*
 	// A server ends a call with a trailer. Without one the error is gRPC's own,
 	// made on this side.
 	if st := status.Convert(err); len(trailer) > 0 {
-		return nil, &fault{code: st.Code(), cause: stable(st.Message()), answered: true}
+		// A proxy that gave up on the function answers in its place.
+		answered := st.Code() != codes.DeadlineExceeded
+		return nil, &fault{code: st.Code(), cause: stable(st.Message()), answered: answered}
 	}
 	return nil, c.localFault(status.Code(err))
 }

@@ -202,15 +202,15 @@ func (c *Connections) acquireLocked(function string, at target) (conn, idle *con
 type gated struct {
 	*gate
 
-	version string
+	version, endpoint string
 }
 
 // gateLocked returns the gate of the version that is called. Another one is not
 // judged by it.
 func (c *Connections) gateLocked(function string, at target) *gate {
 	g, ok := c.gates[function]
-	if !ok || g.version != at.version {
-		g = gated{gate: newGate(c.config.HangingCalls, c.config.CallTimeout), version: at.version}
+	if !ok || g.version != at.version || g.endpoint != at.endpoint {
+		g = gated{gate: newGate(c.config.HangingCalls, c.config.CallTimeout), version: at.version, endpoint: at.endpoint}
 		c.gates[function] = g
 	}
 	return g.gate

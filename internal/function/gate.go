@@ -21,14 +21,16 @@ const minPatience = 2 * time.Second
 // the calls' deadlines, while XRs that don't need it wait for one.
 //
 // An answer is overdue if it takes twice as long as the slow ones before it, but
-// minPatience at least and half of the calls' deadline at most. While as many calls
+// minPatience at least, and no longer than half of the calls' deadline unless the
+// slow ones took that. While as many calls
 // as the limit are overdue, others are refused, but for one at a time that finds
 // out whether the function is back, and for a few that wait a moment for that.
 //
 // They would come too late if all workers called in the moment in which the
 // function begins to hang. So only as many calls as the limit may begin without an
 // answer in between, and one more for each answer, up to three times the limit.
-// Others wait for the next answer, unless the function is slow by nature.
+// Others wait for the next answer, no longer than it should take, unless the
+// function is slow by nature and answers.
 //
 // It is safe for concurrent use.
 type gate struct {
@@ -40,15 +42,16 @@ type gate struct {
 	begun   int           // how many calls ever began
 	settled int           // how many of them began before the last answer
 	credit  int           // how many more may begin before the next, beyond the limit
-	slow    time.Duration // what the slow answers of late took
-	missing *fault        // what the last call ended with, if it had no answer
+	slow    time.Duration // what the slowest answer of late took
+	slowAt  time.Time     // when that was
+	missing *fault        // what the last call ended with, if the function did not answer it
 	probing bool          // whether a call is under way that was let in to find out
 	waiting int           // how many calls wait to begin
 	changed chan struct{} // closed, and replaced, when a call ends
 }
 
-// forgetting is the share of slow that each faster answer takes away.
-const forgetting = 16
+// halfLife is after what time an answer that was slow counts for half of that.
+const halfLife = time.Minute
 
 // A passage is one call's stay behind the gate.
 type passage struct {
@@ -92,29 +95,35 @@ func (g *gate) tryEnter(came time.Time) (p *passage, changed <-chan struct{}, wa
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	overdue := false
+	probe := false
 	if len(g.passing) >= g.limit {
-		left := g.passing[g.limit-1].began.Add(g.patience()).Sub(now)
-		overdue = left <= 0
+		patience := g.patience(now)
+		left := g.passing[g.limit-1].began.Add(patience).Sub(now) // until the answers are overdue
 		switch {
-		case !overdue && g.unproven():
-			wait = left
-		case overdue && g.probing && g.waiting < max(1, g.limit/2):
-			wait = came.Add(minPatience).Sub(now)
-		}
-		if wait > 0 {
-			g.waiting++
-			return nil, g.changed, wait
-		}
-		if overdue && g.probing {
+		case left > 0 && g.unproven(now):
+			return g.waitLocked(min(left, came.Add(patience).Sub(now)))
+		case left > 0:
+		case !g.probing:
+			probe = true
+		case g.waiting < max(1, g.limit/2):
+			return g.waitLocked(came.Add(minPatience).Sub(now))
+		default:
 			return nil, nil, 0
 		}
 	}
 	g.begun++
-	p = &passage{number: g.begun, began: now, probe: overdue}
+	p = &passage{number: g.begun, began: now, probe: probe}
 	g.passing = append(g.passing, p)
-	g.probing = g.probing || overdue
+	g.probing = g.probing || probe
 	return p, nil, 0
+}
+
+func (g *gate) waitLocked(wait time.Duration) (*passage, <-chan struct{}, time.Duration) {
+	if wait <= 0 {
+		return nil, nil, 0
+	}
+	g.waiting++
+	return nil, g.changed, wait
 }
 
 func (g *gate) awake() {
@@ -123,15 +132,23 @@ func (g *gate) awake() {
 	g.waiting--
 }
 
-func (g *gate) patience() time.Duration {
-	return min(max(minPatience, 2*g.slow), g.deadline/2)
+func (g *gate) patience(now time.Time) time.Duration {
+	slow := g.slowness(now)
+	return min(max(minPatience, 2*slow), max(g.deadline/2, slow+minPatience))
+}
+
+// slowness is what an answer may be expected to take.
+func (g *gate) slowness(now time.Time) time.Duration {
+	return g.slow >> min(now.Sub(g.slowAt)/halfLife, 62)
 }
 
 // unproven tells whether so many calls began since the last answer that others
-// should wait for one, which doesn't take long of a function that is not slow.
-func (g *gate) unproven() bool {
+// should wait for one, which doesn't take long of a function that is not slow, and
+// may never come of one that does not answer.
+func (g *gate) unproven(now time.Time) bool {
 	most := g.limit + g.credit
-	return len(g.passing) >= most && g.passing[len(g.passing)-most].number > g.settled && g.slow < minPatience
+	return len(g.passing) >= most && g.passing[len(g.passing)-most].number > g.settled &&
+		(g.slowness(now) < minPatience || g.missing != nil)
 }
 
 // leave ends a passage with what its call came to. Only what the function itself
@@ -146,10 +163,11 @@ func (g *gate) leave(p *passage, came *fault) {
 	}
 	switch {
 	case came == nil || came.answered:
-		g.settled, g.credit = g.begun, min(g.credit+1, 2*g.limit)
-		g.slow = max(g.slow-g.slow/forgetting, time.Since(p.began))
-		g.missing = nil
-	case came.silent:
+		g.settled, g.credit, g.missing = g.begun, min(g.credit+1, 2*g.limit), nil
+		if took := time.Since(p.began); took >= g.slowness(time.Now()) {
+			g.slow, g.slowAt = took, time.Now()
+		}
+	case came.code != codes.Canceled:
 		g.credit, g.missing = 0, came
 	}
 	close(g.changed)

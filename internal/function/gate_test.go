@@ -182,12 +182,12 @@ func TestAGateRefusesNobodyForGoodBecauseAFunctionIsSlowAtFirst(t *testing.T) {
 // What made a gate patient once does not for ever.
 func TestAGateForgetsThatAFunctionWasSlow(t *testing.T) {
 	cases := map[string]struct {
-		first  *fault
-		faster int
+		first *fault
+		after time.Duration
 	}{
-		"AColdStart":                {faster: 100},
-		"AConnectionThatBrokeLate":  {first: &fault{code: codes.Unavailable}, faster: 1},
-		"ACallThatSomebodyGaveUpOn": {first: &fault{code: codes.Canceled}, faster: 1},
+		"AColdStart":                {after: 5 * halfLife},
+		"AConnectionThatBrokeLate":  {first: &fault{code: codes.Unavailable}},
+		"ACallThatSomebodyGaveUpOn": {first: &fault{code: codes.Canceled}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -195,10 +195,9 @@ func TestAGateForgetsThatAFunctionWasSlow(t *testing.T) {
 				p := &passer{gate: newGate(testLimit, testDeadline)}
 				p.calling(t, 1, 11*time.Second, tc.first)
 				p.calls.Wait()
-				for range tc.faster {
-					p.calling(t, 1, time.Millisecond, nil)
-					p.calls.Wait()
-				}
+				<-time.After(tc.after)
+				p.calling(t, 1, time.Millisecond, nil)
+				p.calls.Wait()
 				p.let.Store(0)
 				p.calling(t, 40, testDeadline, unanswered())
 				<-time.After(minPatience)
@@ -258,11 +257,86 @@ func TestAVersionHasAGateOfItsOwn(t *testing.T) {
 		t.Error("a new connection forgets what hangs")
 	}
 	at.version = "two"
-	if gate(at) == first {
+	second := gate(at)
+	if second == first {
 		t.Error("a new version is judged by the calls of the one before")
+	}
+	at.endpoint = "dns:///elsewhere:9443"
+	if gate(at) == second {
+		t.Error("a server is judged by the calls of another")
 	}
 	c.Remove("f")
 	if len(c.gates) != 0 {
 		t.Error("the gate of a function that is gone stays")
 	}
+}
+
+// That a function was slow does not let wave after wave in once it hangs.
+func TestAGateHoldsFewWorkersForASlowFunctionThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &passer{gate: newGate(testLimit, testDeadline)}
+		p.calling(t, 1, 3*time.Second, nil)
+		p.calls.Wait()
+		p.calling(t, 40, testDeadline, unanswered())
+		p.calls.Wait()
+		for range 3 {
+			p.let.Store(0)
+			p.calling(t, 40, testDeadline, unanswered())
+			p.calls.Wait()
+			if n := p.let.Load(); n > testLimit+1 {
+				t.Errorf("%d calls hang although it is known that the function does", n)
+			}
+		}
+	})
+}
+
+// A function that takes more than half of the deadline by nature is called by all.
+func TestAGateLetsAFunctionTakeMostOfTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took = testDeadline * 2 / 3
+		p := &passer{gate: newGate(testLimit, testDeadline)}
+		p.calling(t, 1, took, nil)
+		p.calls.Wait()
+		for range 3 {
+			p.calling(t, 32, took, nil)
+			p.calls.Wait()
+		}
+		p.expect(t, "at last", 1+3*32, 0)
+	})
+}
+
+// However calls come to nothing, once they did it is said of refused ones, too.
+func TestAGateTellsWhatCallsComeToThatHaveNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := &fault{code: codes.Unavailable, cause: "the connection broke during the call: did the function crash?"}
+		p := &passer{gate: newGate(testLimit, testDeadline)}
+		p.calling(t, 20, 8*time.Second, broken)
+		p.calls.Wait()
+		p.refused.Store(0)
+		p.early.Store(0)
+		p.calling(t, 40, 8*time.Second, broken)
+		p.calls.Wait()
+		if p.refused.Load() == 0 || p.early.Load() != 0 {
+			t.Errorf("of %d refused calls nothing is told of %d", p.refused.Load(), p.early.Load())
+		}
+	})
+}
+
+// One in ten answers takes long, and nobody is refused for that.
+func TestAGateKnowsThatSomeAnswersAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &passer{gate: newGate(testLimit, testDeadline)}
+		p.calling(t, 1, 6*time.Second, nil)
+		p.calls.Wait()
+		for i := range 1000 {
+			took := time.Millisecond
+			if i%10 == 0 {
+				took = 6 * time.Second
+			}
+			p.call(t, took, nil)
+			<-time.After(20 * time.Millisecond)
+		}
+		p.calls.Wait()
+		p.expect(t, "at last", 1001, 0)
+	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
@@ -340,6 +341,16 @@ func TestWhatMayBeAnotherVersionsAnswerIsAskedAgain(t *testing.T) {
 				t.Errorf("after %d calls the answer is good for %s, want a third, and its TTL", k.calls(), left)
 			}
 		})
+	}
+}
+
+// A takeover may have begun while nobody looked, as before the operator started.
+func TestAVersionThatIsNewWhenItIsFirstSeenMayHaveTakenOver(t *testing.T) {
+	k := newKeeper(t, says(time.Hour, nil))
+	const age = takeoverTime / 4
+	k.known.revisions["f-1"].CreationTimestamp = metav1.NewTime(k.clock.Now().Add(-age))
+	if left := k.run(t, newCluster()).Expires.Sub(k.clock.Now()); left != takeoverTime-age {
+		t.Errorf("the answer is good for %s, want %s", left, takeoverTime-age)
 	}
 }
 

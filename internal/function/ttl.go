@@ -60,7 +60,9 @@ func (r *Runner) describe(ctx context.Context, function string) (installation, e
 	}
 	out.forgotten = r.config.Responses.forgottenOf(function)
 	out.version = string(active.UID) + " " + active.Spec.Image
-	out.settles = r.versions.note(function, version{name: out.version, endpoint: active.Status.Endpoint}, r.config.Clock.Now())
+	out.settles = r.versions.note(function, version{
+		name: out.version, endpoint: active.Status.Endpoint, made: active.CreationTimestamp.Time,
+	}, r.config.Clock.Now())
 	out.keeps = true
 	return out, nil
 }

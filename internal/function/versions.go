@@ -18,6 +18,7 @@ type versions struct {
 type version struct {
 	name     string
 	endpoint string
+	made     time.Time
 
 	// settles is until when the version before may answer at the same endpoint.
 	settles time.Time
@@ -29,9 +30,12 @@ func (v *versions) note(function string, now version, at time.Time) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	before, known := v.last[function]
-	if known && before.name == now.name {
+	switch {
+	case !known:
+		now.settles = now.made.Add(takeoverTime) // it may have taken over while nobody looked
+	case before.name == now.name:
 		now.settles = before.settles
-	} else if known && before.endpoint == now.endpoint {
+	case before.endpoint == now.endpoint:
 		now.settles = at.Add(takeoverTime)
 	}
 	if !at.Before(now.settles) {
