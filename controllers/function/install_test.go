@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -71,8 +72,7 @@ func TestARevisionWhoseNameIsTaken(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			isController := true
-			tc.owner.Controller = &isController
+			tc.owner.Controller = ptr.To(true)
 			taken := revisionOf(walls(imageOne), 1, pkgv1.RevisionActive)
 			taken.OwnerReferences = []metav1.OwnerReference{tc.owner}
 			taken.Labels = nil

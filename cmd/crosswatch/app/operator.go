@@ -161,12 +161,11 @@ func (op *operator) functionsConfig() functions.Config {
 	config := functions.Config{Client: op.mgr.GetClient(), Connections: op.connections, Responses: op.responses}
 	if op.options.FunctionRuntime == FunctionRuntimeDeployment {
 		config.Runtime = &functions.RuntimeConfig{
-			Live:      op.mgr.GetAPIReader(),
-			Dynamic:   op.clients.dynamic,
-			Namespace: op.options.Namespace,
-			Lifetimes: functions.DefaultLifetimes(),
-			Clock:     clock.RealClock{},
-
+			Live:             op.mgr.GetAPIReader(),
+			Dynamic:          op.clients.dynamic,
+			Namespace:        op.options.Namespace,
+			Lifetimes:        functions.DefaultLifetimes(),
+			Clock:            clock.RealClock{},
 			AllowDevelopment: op.options.AllowDevelopmentFunctions,
 		}
 	}
