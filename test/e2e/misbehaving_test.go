@@ -479,7 +479,7 @@ func TestAFunctionThatHangsLeavesWorkersToOthersOfItsKind(t *testing.T) {
 	const many = 40
 	leavesNoGoroutine(t)
 	w := newWorld(t)
-	w.operate(func(o *app.Options, _ *rest.Config) { o.FunctionCallTimeout = 4 * reacts })
+	w.operate(retryAfter(time.Second), func(o *app.Options, _ *rest.Config) { o.FunctionCallTimeout = 4 * reacts })
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
 	b := w.bystanders(5)

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -25,6 +26,23 @@ type Server struct {
 	addresses map[string][]netip.Addr // by name
 }
 
+// asked is the server that this process asks, nil while no test has one. The
+// resolver is replaced before anything runs: other goroutines read it whenever they
+// connect to something.
+var asked = replaceResolver()
+
+func replaceResolver() *atomic.Pointer[Server] {
+	server := &atomic.Pointer[Server]{}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if s := server.Load(); s != nil {
+			network, address = "udp", s.conn.LocalAddr().String()
+		}
+		dialer := net.Dialer{}
+		return dialer.DialContext(ctx, network, address)
+	}}
+	return server
+}
+
 // Start a server which this process asks for every name until the test ends. Tests
 // that use one must not run in parallel.
 func Start(t *testing.T) *Server {
@@ -36,14 +54,9 @@ func Start(t *testing.T) *Server {
 	s := &Server{conn: conn, addresses: map[string][]netip.Addr{}}
 	var serving sync.WaitGroup
 	serving.Go(s.serve)
-
-	before := net.DefaultResolver
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		dialer := net.Dialer{}
-		return dialer.DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
+	asked.Store(s)
 	t.Cleanup(func() {
-		net.DefaultResolver = before
+		asked.CompareAndSwap(s, nil)
 		_ = conn.Close()
 		serving.Wait()
 	})
