@@ -42,7 +42,7 @@ var (
 	}, []string{labelFunction, labelFrom})
 	rounds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "crosswatch_function_rounds",
-		Help:    "Calls that a pipeline step took until its function asked for nothing more.",
+		Help:    "Rounds that a pipeline step took until its function asked for nothing more: calls, and answers that were known.",
 		Buckets: prometheus.LinearBuckets(1, 1, MaxCalls),
 	}, []string{labelFunction})
 )
