@@ -140,7 +140,7 @@ func (c *connection) call(ctx context.Context, req *Request, probe bool) (*Respo
 // unknownMethod is how gRPC servers, in whichever language, word that they don't
 // know what is called, or say nothing at all. A function may say Unimplemented of
 // something else.
-var unknownMethod = regexp.MustCompile(`(?i)unknown (service|method)|method not found|not implement|unimplemented|not know the method|^` + noReason + `$`)
+var unknownMethod = regexp.MustCompile(`(?i)unknown (service|method)|method not found|not implement the method|(service|method) is unimplemented|not know the method|^` + noReason + `$`)
 
 // callKnown calls the function under the name that it is known to have, and under
 // the other if it has not.

@@ -300,6 +300,15 @@ func TestD2CallFallsBackOnlyOnUnimplemented(t *testing.T) {
 			code: codes.Unimplemented,
 			says: "is it a composition function?",
 		},
+		"OfAFeature": {
+			reason: "What a function has not implemented is not the method.",
+			body: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+				return nil, status.Error(codes.Unimplemented, "resizing is not implemented yet")
+			},
+			want: calls{V1: 3},
+			code: codes.Unimplemented,
+			says: "resizing is not implemented yet",
+		},
 		"OfSomethingElse": {
 			reason: "A function may say it of what it is asked to do: it was called, and is not called again.",
 			body: func(context.Context, *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
