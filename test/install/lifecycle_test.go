@@ -166,6 +166,20 @@ func (s *site) state() string {
 		`jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
 }
 
+// delete deletes every object of config/default, whose kinds have been listed before.
+//
+// The API server looks through a kind before it removes the CRD. If nobody asked
+// for that kind until then, it may find its own cache not ready yet, and tries
+// again only after five minutes (seen with version 1.37).
+func (s *site) delete(flags ...string) {
+	s.t.Helper()
+	for _, list := range strings.Fields(s.kubectl("get", "crds", "-o", `jsonpath={range .items[*]}`+
+		`/apis/{.spec.group}/{.spec.versions[?(@.storage==true)].name}/{.spec.names.plural}{"\n"}{end}`)) {
+		s.eventually(func(string) bool { return true }, "get", "--raw", list+"?resourceVersion=0")
+	}
+	s.kubectl(append([]string{"delete", "-k", filepath.Join(configDir, "default"), "--ignore-not-found"}, flags...)...)
+}
+
 func TestUpgradeAndUninstall(t *testing.T) {
 	s := newSite(t)
 	s.kubectl("apply", "-k", filepath.Join(configDir, "default"))
@@ -195,8 +209,10 @@ func TestUpgradeAndUninstall(t *testing.T) {
 
 	// Who deletes everything in the wrong order waits for an operator that is gone:
 	// it has to be installed again.
-	s.kubectl("delete", "-k", filepath.Join(configDir, "default"), "--wait=false", "--ignore-not-found")
+	s.delete("--wait=false")
 	s.kubectl("wait", "--for=delete", "--timeout=1m", "namespace/"+namespace)
+	s.eventually(is("compositeresourcedefinitions.apiextensions.crossplane.io"), "get", "crds", "-o",
+		`jsonpath={.items[?(@.metadata.deletionTimestamp)].metadata.name}`)
 	s.kubectl("apply", "-k", filepath.Join(configDir, "default"))
 	s.operate()
 
@@ -206,7 +222,7 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	s.eventually(is("modelreplica.inference.example.org/notebook"), "get", "-A", "modelreplicas", "-o", "name")
 	s.stop()
 	// The XRDs' CRD was only waiting for them since the first attempt: it may be gone by now.
-	s.kubectl("delete", "-k", filepath.Join(configDir, "default"), "--timeout=2m", "--ignore-not-found")
+	s.delete("--timeout=2m")
 	left := s.kubectl("get", "crds,namespaces,clusterroles,clusterrolebindings,flowschemas,priorityclasses,"+
 		"validatingadmissionpolicies,validatingadmissionpolicybindings", "-o", "name")
 	for _, object := range strings.Fields(left) {
