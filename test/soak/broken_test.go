@@ -1,0 +1,80 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build brokenordering
+
+package soak
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
+)
+
+// The order that the engine relies on is broken here, as it is in systems that
+// rely on a resync instead. The soak has to notice each.
+
+// recordLast reads before it records.
+type recordLast struct{ recordFirst }
+
+// records is the ordering of the test that runs.
+var records ordering = recordFirst{}
+
+func newOrdering() ordering { return records }
+
+func (o recordLast) require(ctx context.Context, c *engine.Controller, x *run, ref dependency.Reference) ([]*unstructured.Unstructured, error) {
+	informer := c.Peek(ref.GVK)
+	if informer == nil {
+		return o.recordFirst.require(ctx, c, x, ref)
+	}
+	found := read(informer, ref)
+	pause(time.Millisecond) // a function is called
+	_, err := o.recordFirst.require(ctx, c, x, ref)
+	return found, err
+}
+
+func TestAReadBeforeItsRecordIsNoticed(t *testing.T) {
+	records = recordLast{}
+	defer func() { records = recordFirst{} }()
+	notice(t, ordinary, func(*soak) { pause(time.Millisecond) })
+}
+
+func TestASweepThatCrossesANewReferenceIsNoticed(t *testing.T) {
+	references := []weighted{{4, (*script).addXR}, {2, (*script).removeXR}, {4, (*script).replan}}
+	notice(t, references, func(s *soak) { s.operator.engine.SweepInTwoSteps(func() { pause(5 * time.Millisecond) }) })
+}
+
+// pause stands for what takes time while others go on.
+func pause(d time.Duration) { clock.RealClock{}.Sleep(d) }
+
+// notice soaks until something was missed, for a minute at most, and does something
+// again and again meanwhile. The mix of changes is such that the fault has its chance.
+func notice(t *testing.T, mix []weighted, meanwhile func(*soak)) {
+	s := newSoak(t, seedOf(t))
+	defer s.end()
+	s.patience, s.script.mix = 5*time.Second, mix
+	ctx, cancel := context.WithCancel(t.Context())
+	var both sync.WaitGroup
+	both.Go(func() {
+		for ctx.Err() == nil {
+			meanwhile(s)
+		}
+	})
+	defer both.Wait()
+	defer cancel()
+	s.until = time.Now().Add(time.Minute)
+	for s.goesOn() {
+		s.change(1 + s.script.rand.IntN(100))
+		s.rest()
+	}
+	if s.missed == 0 {
+		t.Error("nothing was missed in a minute: the test does not see the fault")
+	}
+}
