@@ -6,6 +6,7 @@ package composite
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,7 +28,7 @@ func (c controlled) Require(ctx context.Context, xr types.NamespacedName, r depe
 	if err != nil {
 		return nil, err
 	}
-	return informer, nil
+	return requiredObjects{informer, c.Controller, xr, r.Reference}, nil
 }
 
 func (c controlled) Depend(ctx context.Context, xr types.NamespacedName, composed dependency.Reference) (composer.Objects, error) {
@@ -35,7 +36,7 @@ func (c controlled) Depend(ctx context.Context, xr types.NamespacedName, compose
 	if err != nil {
 		return nil, err
 	}
-	return objects{informer}, nil
+	return objects{informer, c.Controller, xr, composed}, nil
 }
 
 func (c controlled) Resource() (schema.GroupVersionResource, bool) {
@@ -46,7 +47,44 @@ func (c controlled) Resource() (schema.GroupVersionResource, bool) {
 	return informer.Kind().Resource, true
 }
 
-type objects struct{ *store.Informer }
+// requiredObjects are what an XR reads of a kind that its functions require. The
+// controller hears what was seen.
+type requiredObjects struct {
+	*store.Informer
+
+	controller *engine.Controller
+	xr         types.NamespacedName
+	reference  dependency.Reference
+}
+
+func (o requiredObjects) Get(namespace, name string) *unstructured.Unstructured {
+	found := o.Informer.Get(namespace, name)
+	o.controller.Saw(o.xr, o.reference, found)
+	return found
+}
+
+func (o requiredObjects) List(namespace string, match map[string]string) []*unstructured.Unstructured {
+	found := o.Informer.List(namespace, match)
+	o.controller.Saw(o.xr, o.reference, found...)
+	return found
+}
+
+// objects are what an XR reads of a kind that it composes.
+type objects struct {
+	*store.Informer
+
+	controller *engine.Controller
+	xr         types.NamespacedName
+	reference  dependency.Reference
+}
+
+func (o objects) Get(namespace, name string) *unstructured.Unstructured {
+	found := o.Informer.Get(namespace, name)
+	if name == o.reference.Name && namespace == o.reference.Namespace {
+		o.controller.Saw(o.xr, o.reference, found)
+	}
+	return found
+}
 
 func (o objects) Resource() schema.GroupVersionResource { return o.Kind().Resource }
 func (o objects) Namespaced() bool                      { return o.Kind().Namespaced }

@@ -55,6 +55,7 @@ type Controller struct {
 
 	metrics controllerMetrics
 	causes  causes
+	sights  *sights // nil unless the engine verifies
 
 	mu   sync.Mutex
 	runs map[types.NamespacedName]*run // guarded by mu
@@ -78,7 +79,7 @@ type run struct {
 // newController returns a controller that goes on from the runs of the one
 // that had its name and tracker before it.
 func newController(e *Engine, name string, kind schema.GroupVersionKind, t *dependency.Tracker, runs map[types.NamespacedName]*run) *Controller {
-	return &Controller{
+	c := &Controller{
 		name:       name,
 		kind:       kind,
 		tracker:    t,
@@ -89,16 +90,24 @@ func newController(e *Engine, name string, kind schema.GroupVersionKind, t *depe
 		metrics:    metricsOf(name),
 		runs:       runs,
 	}
+	if e.verifyInterval > 0 {
+		c.sights = &sights{byXR: map[types.NamespacedName]*sight{}}
+	}
+	return c
 }
 
 // build makes the controller-runtime controller, whose queue the engine feeds.
 func (c *Controller) build(o ControllerOptions) (func(context.Context) error, error) {
+	reconciler := o.Reconciler(c)
+	if c.sights != nil {
+		reconciler = seer{reconciler, c.sights}
+	}
 	inner, err := controller.NewUnmanaged(c.name, controller.Options{
 		// A name comes back when its XRD does.
 		SkipNameValidation:      ptr.To(true),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 		RateLimiter:             o.RateLimiter,
-		Reconciler:              o.Reconciler(c),
+		Reconciler:              reconciler,
 		UsePriorityQueue:        ptr.To(true),
 		RecoverPanic:            ptr.To(true),
 		Logger:                  c.engine.log,
@@ -138,6 +147,7 @@ func (c *Controller) add(priority int, xrs ...types.NamespacedName) {
 		return // whatever runs later reads what is there by then
 	}
 	for _, name := range xrs {
+		c.sights.ask(name)
 		c.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, reconcile.Request{NamespacedName: name})
 	}
 }
@@ -324,6 +334,7 @@ func (c *Controller) Requirements(name types.NamespacedName, step string) []depe
 // record from now on.
 func (c *Controller) Track(name types.NamespacedName, composed []dependency.Reference, required []dependency.Requirement) {
 	c.tracker.Track(name, composed, required)
+	c.sights.settle(name, composed, required)
 	c.Settle(name)
 }
 
@@ -338,6 +349,7 @@ func (c *Controller) Forget(name types.NamespacedName) {
 	c.dropLocked(name)
 	c.mu.Unlock()
 	c.tracker.Forget(name)
+	c.sights.forget(name)
 }
 
 func (c *Controller) dropLocked(name types.NamespacedName) {

@@ -21,7 +21,7 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
 
-// Config is what an Engine works with. All fields are required.
+// Config is what an Engine works with. All fields but VerifyInterval are required.
 type Config struct {
 	Dynamic   dynamic.Interface
 	Discovery store.Discovery
@@ -33,7 +33,11 @@ type Config struct {
 	// FailureTolerance is for how long an Active watch may fail without getting any
 	// further before it counts as Failed.
 	FailureTolerance time.Duration
-	Log              logr.Logger
+	// VerifyInterval is the time between two checks that every XR was woken for
+	// every change; zero checks never. It is longer than the delivery of an event
+	// takes on a busy machine, and each XR's sights take memory.
+	VerifyInterval time.Duration
+	Log            logr.Logger
 }
 
 // DefaultFailureTolerance is longer than a restart of an API server takes.
@@ -48,6 +52,7 @@ type Engine struct {
 	sweepInterval time.Duration
 	// failureTolerance is that of the Config.
 	failureTolerance time.Duration
+	verifyInterval   time.Duration
 	log              logr.Logger
 
 	// ctx ends when Run does; everything the engine starts ends with it.
@@ -76,6 +81,7 @@ func New(c Config) *Engine {
 		trackers:         c.Trackers,
 		sweepInterval:    c.SweepInterval,
 		failureTolerance: c.FailureTolerance,
+		verifyInterval:   c.VerifyInterval,
 		log:              c.Log,
 		ctx:              ctx,
 		cancel:           cancel,
@@ -88,6 +94,11 @@ func New(c Config) *Engine {
 // Run sweeps until ctx ends, then stops every controller and watch and waits
 // for them.
 func (e *Engine) Run(ctx context.Context) error {
+	if e.verifyInterval > 0 {
+		var verifying sync.WaitGroup
+		defer verifying.Wait()
+		verifying.Go(func() { e.verify(ctx) })
+	}
 	ticker := time.NewTicker(e.sweepInterval)
 	defer ticker.Stop()
 	for {

@@ -82,6 +82,11 @@ var (
 // of it is left. Sweeps run only when a test asks.
 func newWorld(t *testing.T, cfg *rest.Config) *world {
 	t.Helper()
+	return newWorldWith(t, cfg, func(*engine.Config) {})
+}
+
+func newWorldWith(t *testing.T, cfg *rest.Config, change func(*engine.Config)) *world {
+	t.Helper()
 	before := goleak.IgnoreCurrent()
 	httpClient, err := rest.HTTPClientFor(cfg)
 	must(t, err)
@@ -97,9 +102,11 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 	must(t, err)
 
 	w := &world{t: t, client: c, woken: make(chan types.NamespacedName, 10_000), trackers: dependency.NewRegistry()}
-	w.engine = engine.New(engine.Config{
+	config := engine.Config{
 		Dynamic: dyn, Discovery: disco, Trackers: w.trackers, SweepInterval: time.Hour, FailureTolerance: tolerance, Log: logr.Discard(),
-	})
+	}
+	change(&config)
+	w.engine = engine.New(config)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.engine.Run(ctx) }()

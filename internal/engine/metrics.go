@@ -48,6 +48,11 @@ var (
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18),
 	}, []string{labelController})
 
+	missedChanges = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crosswatch_missed_changes_total",
+		Help: "XRs that the checker found not to have been woken for a change; always zero without --verify-interval.",
+	}, []string{labelController})
+
 	reconciles = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "crosswatch_reconciles_total",
 		Help: "Reconciles of XRs, by what they came to.",
@@ -56,13 +61,14 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(watchStarts, watchStops, watchFailures,
-		eventsReceived, eventsMatched, eventsEnqueued, eventLatency, reconciles)
+		eventsReceived, eventsMatched, eventsEnqueued, eventLatency, missedChanges, reconciles)
 }
 
 // controllerMetrics are a controller's series, looked up once: an event must not
 // pay for that.
 type controllerMetrics struct {
 	matched, enqueued prometheus.Counter
+	missed            prometheus.Counter
 	latency           prometheus.Observer
 	reconciles        *prometheus.CounterVec // by result
 }
@@ -72,6 +78,7 @@ func metricsOf(controller string) controllerMetrics {
 	return controllerMetrics{
 		matched:    eventsMatched.With(labels),
 		enqueued:   eventsEnqueued.With(labels),
+		missed:     missedChanges.With(labels),
 		latency:    eventLatency.With(labels),
 		reconciles: reconciles.MustCurryWith(labels),
 	}
@@ -82,6 +89,7 @@ func dropMetricsOf(controller string) {
 	eventsMatched.DeletePartialMatch(labels)
 	eventsEnqueued.DeletePartialMatch(labels)
 	eventLatency.DeletePartialMatch(labels)
+	missedChanges.DeletePartialMatch(labels)
 	reconciles.DeletePartialMatch(labels)
 }
 

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -54,6 +55,8 @@ type watch struct {
 	// found is OnEvent's memory. One informer at a time calls that, an event at a
 	// time.
 	found []types.NamespacedName
+	// handled is the resource version of the last event that OnEvent got through.
+	handled atomic.Pointer[string]
 
 	// All below is guarded by Engine.mu.
 	state    State
@@ -133,6 +136,16 @@ func (w *watch) OnEvent(old, current *unstructured.Unstructured) {
 	if cap(w.found) > manyFound {
 		w.found = nil
 	}
+	version := cmp.Or(current, old).GetResourceVersion()
+	w.handled.Store(&version)
+}
+
+// lastHandled is the resource version of the last event of which XRs were told.
+func (w *watch) lastHandled() string {
+	if version := w.handled.Load(); version != nil {
+		return *version
+	}
+	return ""
 }
 
 // manyFound is how many dependants are worth giving the memory back that they

@@ -59,7 +59,7 @@ func pause(d time.Duration) { clock.RealClock{}.Sleep(d) }
 func notice(t *testing.T, mix []weighted, meanwhile func(*soak)) {
 	s := newSoak(t, seedOf(t))
 	defer s.end()
-	s.patience, s.script.mix = 5*time.Second, mix
+	s.patience, s.script.mix = 20*time.Second, mix
 	ctx, cancel := context.WithCancel(t.Context())
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -76,5 +76,8 @@ func notice(t *testing.T, mix []weighted, meanwhile func(*soak)) {
 	}
 	if s.missed == 0 {
 		t.Error("nothing was missed in a minute: the test does not see the fault")
+	}
+	if foundByChecker(t) == s.foundBefore {
+		t.Error("the checker did not find what was missed")
 	}
 }

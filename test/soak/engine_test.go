@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/test/watchserver"
@@ -44,6 +45,8 @@ type soak struct {
 	rests    int
 	resting  time.Duration
 	missed   int
+	// foundBefore is what the checker had found when the soak began.
+	foundBefore int
 }
 
 func TestTheEngineMissesNothing(t *testing.T) {
@@ -93,13 +96,32 @@ func soakEngine(t *testing.T, seed uint64, length time.Duration) {
 	for _, what := range s.wrong() {
 		t.Error(what)
 	}
+	if s.missed > 0 {
+		t.Errorf("%d XRs missed a change", s.missed)
+	}
+}
+
+// foundByChecker returns how many XRs the checker found, ever, that were not woken.
+func foundByChecker(t *testing.T) int {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	must(t, err)
+	var sum float64
+	for _, family := range families {
+		if family.GetName() == "crosswatch_missed_changes_total" {
+			for _, m := range family.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return int(sum)
 }
 
 func newSoak(t *testing.T, seed uint64) *soak {
 	t.Helper()
 	server, err := watchserver.Start(t.Context())
 	must(t, err)
-	s := &soak{t: t, seed: seed, server: server, script: newScript(seed, server), patience: patience}
+	s := &soak{t: t, seed: seed, server: server, script: newScript(seed, server), patience: patience, foundBefore: foundByChecker(t)}
 	s.operator, err = operate(server, &s.said)
 	must(t, err)
 	return s
@@ -181,6 +203,8 @@ func (s *soak) rest() {
 	for {
 		wrong := s.wrong()
 		if len(wrong) == 0 {
+			// Whom the checker wakes is late, but not wrong any more.
+			s.missed = foundByChecker(s.t) - s.foundBefore
 			return
 		}
 		select {

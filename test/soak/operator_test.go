@@ -28,6 +28,9 @@ import (
 // sweepInterval is short, so that sweeps cross new references all the time.
 const sweepInterval = 100 * time.Millisecond
 
+// verifyInterval is longer than events lag behind the fastest changes here.
+const verifyInterval = 3 * time.Second
+
 // operator is a real engine with a controller for each kind of XR.
 type operator struct {
 	engine *engine.Engine
@@ -53,7 +56,7 @@ func operate(server *watchserver.Server, said *sync.Map) (*operator, error) {
 	}
 	e := engine.New(engine.Config{
 		Dynamic: dyn, Discovery: disco, Trackers: dependency.NewRegistry(), SweepInterval: sweepInterval,
-		FailureTolerance: engine.DefaultFailureTolerance, Log: logr.Discard(),
+		FailureTolerance: engine.DefaultFailureTolerance, VerifyInterval: verifyInterval, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -121,7 +124,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	x := &run{xr: xr, plan: planOf(xr)}
 	saw, err := evaluate(x.plan, func(ref dependency.Reference) ([]*unstructured.Unstructured, error) {
-		return r.ordering.require(ctx, r.controller, x, ref)
+		found, err := r.ordering.require(ctx, r.controller, x, ref)
+		if err == nil {
+			r.controller.Saw(name, ref, found...)
+		}
+		return found, err
 	})
 	if err == nil {
 		err = r.compose(ctx, x, saw)
@@ -167,7 +174,9 @@ func (r *reconciler) compose(ctx context.Context, x *run, saw string) error {
 			return err
 		}
 		x.composed = append(x.composed, ref)
-		if live := informer.Get(ref.Namespace, ref.Name); live != nil && valueOf(live) == saw {
+		live := informer.Get(ref.Namespace, ref.Name)
+		r.controller.Saw(x.name(), ref, live)
+		if live != nil && valueOf(live) == saw {
 			continue
 		}
 		if _, _, err := r.server.Put(thing(composedKind, ref.Namespace, ref.Name, nil, saw, "")); err != nil {

@@ -89,6 +89,7 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 			Discovery:        c.discovery,
 			Trackers:         dependency.NewRegistry(),
 			SweepInterval:    o.SweepInterval,
+			VerifyInterval:   o.VerifyInterval,
 			FailureTolerance: engine.DefaultFailureTolerance,
 			Log:              mgr.GetLogger().WithName("engine"),
 		}),

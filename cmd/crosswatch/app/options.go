@@ -34,6 +34,8 @@ type Options struct {
 	SyncInterval time.Duration
 	// SweepInterval is the time between two sweeps of watches that nothing needs.
 	SweepInterval time.Duration
+	// VerifyInterval is the time between two checks that each XR was woken for each change; 0 checks never.
+	VerifyInterval time.Duration
 	// StatusInterval is the least time between two publications of a DependencyWatchStatus.
 	StatusInterval time.Duration
 	// DefaultResponseTTL replaces the TTL of function responses that state none, or the function SDKs' default of 60 s.
@@ -124,6 +126,8 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&o.SyncInterval, "sync-interval", o.SyncInterval,
 		"reconcile each XR once in this time although nothing changed")
 	fs.DurationVar(&o.SweepInterval, "sweep-interval", o.SweepInterval, "stop watches that nothing needs any more this often")
+	fs.DurationVar(&o.VerifyInterval, "verify-interval", o.VerifyInterval,
+		"check this often that each XR was woken for each change, some seconds, which takes memory; 0 checks never")
 	fs.DurationVar(&o.StatusInterval, "status-interval", o.StatusInterval,
 		"publish a DependencyWatchStatus at most this often, if something changed")
 	fs.DurationVar(&o.DefaultResponseTTL, "default-response-ttl", o.DefaultResponseTTL,

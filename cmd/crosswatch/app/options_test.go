@@ -23,7 +23,7 @@ func TestAddFlags(t *testing.T) {
 	args := []string{
 		"--kubeconfig=k", "--namespace=n", "--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect",
 		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s", "--leader-elect-retry-period=2s",
-		"--sync-interval=1m", "--sweep-interval=2m", "--status-interval=3m", "--default-response-ttl=4m",
+		"--sync-interval=1m", "--sweep-interval=2m", "--verify-interval=5m", "--status-interval=3m", "--default-response-ttl=4m",
 		"--function-cache-bytes=6", "--function-message-limit=7", "--max-concurrent-reconciles=5", "--function-runtime=External",
 		"--allow-development-functions", "--inspect=unix:/i", "--log-level=debug", "--log-format=console",
 	}
@@ -36,7 +36,8 @@ func TestAddFlags(t *testing.T) {
 	want := Options{
 		Kubeconfig: "k", Namespace: "n", MetricsBindAddress: ":1", HealthProbeBindAddress: ":2", LeaderElect: true,
 		LeaderElectLeaseDuration: 30 * time.Second, LeaderElectRenewDeadline: 20 * time.Second, LeaderElectRetryPeriod: 2 * time.Second,
-		SyncInterval: time.Minute, SweepInterval: 2 * time.Minute, StatusInterval: 3 * time.Minute, DefaultResponseTTL: 4 * time.Minute,
+		SyncInterval: time.Minute, SweepInterval: 2 * time.Minute, VerifyInterval: 5 * time.Minute, StatusInterval: 3 * time.Minute,
+		DefaultResponseTTL: 4 * time.Minute,
 		FunctionCacheBytes: 6, FunctionMessageLimit: 7, MaxConcurrentReconciles: 5, FunctionRuntime: FunctionRuntimeExternal,
 		AllowDevelopmentFunctions: true, Inspect: "unix:/i", LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
 		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay, FunctionCallTimeout: got.FunctionCallTimeout,
@@ -96,11 +97,12 @@ func TestValidate(t *testing.T) {
 		},
 		"All": {
 			change: func(o *Options) {
+				o.VerifyInterval = time.Nanosecond
 				o.SyncInterval, o.SweepInterval, o.StatusInterval, o.DefaultResponseTTL = 0, -1, time.Nanosecond, 0
 				o.FunctionRuntime, o.LogLevel, o.LogFormat = "Pod", "loud", "xml"
 			},
 			want: []string{
-				"--sync-interval", "--sweep-interval", "--status-interval", "--default-response-ttl",
+				"--sync-interval", "--sweep-interval", "--verify-interval", "--status-interval", "--default-response-ttl",
 				"--function-runtime", "--log-level", "--log-format",
 			},
 		},

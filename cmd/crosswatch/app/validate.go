@@ -32,6 +32,7 @@ func (o *Options) Validate() error {
 		o.validateLease(),
 		validateInterval("--sync-interval", o.SyncInterval),
 		validateInterval("--sweep-interval", o.SweepInterval),
+		o.validateVerifyInterval(),
 		o.validateStatusInterval(),
 		validateInterval("--default-response-ttl", o.DefaultResponseTTL),
 		o.validateMessageLimit(),
@@ -42,6 +43,13 @@ func (o *Options) Validate() error {
 		validateOneOf("--log-format", o.LogFormat, LogFormatJSON, LogFormatConsole),
 		o.validateRetries(),
 	)
+}
+
+func (o *Options) validateVerifyInterval() error {
+	if o.VerifyInterval == 0 {
+		return nil
+	}
+	return validateInterval("--verify-interval", o.VerifyInterval)
 }
 
 func (o *Options) validateNamespace() error {

@@ -1,0 +1,72 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/internal/engine"
+)
+
+// missed is how many XRs of the controller the checker found not to be woken.
+func missed(t *testing.T, controller string) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if family.GetName() != "crosswatch_missed_changes_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if m.GetLabel()[0].GetValue() == controller {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	t.Fatalf("nothing counts what %s missed", controller)
+	return 0
+}
+
+func TestAnXRThatWasNotWokenIsFoundCountedAndWoken(t *testing.T) {
+	w := newWorldWith(t, admin, func(c *engine.Config) { c.VerifyInterval = 20 * time.Millisecond })
+	ns := w.namespace()
+	c := w.start("verified", secrets)
+	cm := w.create(configMaps, ns, "a", nil)
+	r := requires(named(configMaps, ns, "a"))
+	stale := cm.DeepCopy()
+	stale.Object["data"] = map[string]any{"value": "what is not there any more"}
+
+	// see makes an XR whose last run saw something.
+	see := func(name string, what *unstructured.Unstructured) types.NamespacedName {
+		xr := types.NamespacedName{Namespace: ns, Name: name}
+		w.create(secrets, ns, name, nil)
+		w.expect(xr)
+		w.ranBefore(c, marker)
+		c.Begin(xr)
+		_, err := c.Require(t.Context(), xr, r)
+		must(t, err)
+		c.Saw(xr, r.Reference, what)
+		c.Track(xr, nil, []dependency.Requirement{r})
+		return xr
+	}
+	informer, err := c.Require(t.Context(), someXR, r)
+	must(t, err)
+	right := see("right", informer.Get(ns, "a"))
+	wrong := see("wrong", stale)
+	w.expect(wrong)
+	for _, ran := range w.ranBefore(c, marker) {
+		if ran == right {
+			t.Error("an XR was woken that had seen what there is")
+		}
+	}
+	if got := missed(t, c.Name()); got != 1 {
+		t.Errorf("%v XRs were found not to be woken, want 1", got)
+	}
+}
