@@ -10,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -37,9 +38,10 @@ const (
 	maxRetryDelay = 30 * time.Second
 )
 
-// Setup adds the controllers of XRDs, and of the ClusterRoles whose rules follow from them, to the manager. kindsChanged is
-// called, often and concurrently, when a CRD comes, changes or goes: the API server may serve other kinds then.
-func Setup(mgr ctrl.Manager, c Config, kindsChanged func()) error {
+// Setup adds the controllers of XRDs, and of the ClusterRoles whose rules follow from them, to the manager. kindChanged is called,
+// often and concurrently, when a CRD comes, changes or goes, with its group and plural: the API server may serve its kind otherwise
+// than before.
+func Setup(mgr ctrl.Manager, c Config, kindChanged func(crd schema.GroupResource)) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
@@ -53,7 +55,7 @@ func Setup(mgr ctrl.Manager, c Config, kindsChanged func()) error {
 	}
 	r := &reconciler{client: c.Client, live: c.Live, metadata: c.Metadata, engine: c.Engine, access: a, controller: c.Controller}
 	onCRD := func(_ context.Context, crd client.Object) []reconcile.Request {
-		kindsChanged()
+		kindChanged(schema.ParseGroupResource(crd.GetName()))
 		return ofSameName(crd)
 	}
 	err = ctrl.NewControllerManagedBy(mgr).

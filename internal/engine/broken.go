@@ -18,7 +18,7 @@ import (
 func (c *Controller) Peek(gvk schema.GroupVersionKind) *store.Informer {
 	c.engine.mu.Lock()
 	defer c.engine.mu.Unlock()
-	if w, ok := c.engine.watches[gvk]; ok && w.state == Active {
+	if w, ok := c.engine.watches[gvk]; ok && w.live {
 		return w.informer
 	}
 	return nil
@@ -44,6 +44,7 @@ func (e *Engine) SweepInTwoSteps(wait func()) {
 	e.mu.Lock()
 	for _, w := range unneeded {
 		delete(e.watches, w.gvk)
+		w.live = false
 		w.setLocked(Stopping, "")
 		w.cancel()
 	}

@@ -56,9 +56,9 @@ func TestARunIsToldWhichChangeWokeItsXRFirst(t *testing.T) {
 	}
 }
 
-// seriesOf returns the values of all series that carry the controller's name;
-// that of a histogram is how much it observed.
-func seriesOf(t *testing.T, controller string) map[string]float64 {
+// seriesOf returns the values of all series that carry the label; that of a
+// histogram is how much it observed.
+func seriesOf(t *testing.T, label, value string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	must(t, err)
@@ -66,7 +66,7 @@ func seriesOf(t *testing.T, controller string) map[string]float64 {
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			isOurs := slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool {
-				return l.GetName() == "controller" && l.GetValue() == controller
+				return l.GetName() == label && l.GetValue() == value
 			})
 			if isOurs && strings.HasPrefix(family.GetName(), "crosswatch_") {
 				series[family.GetName()] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
@@ -96,12 +96,12 @@ func TestEventsAreCountedUntilTheirControllerIsRemoved(t *testing.T) {
 		"crosswatch_event_to_reconcile_seconds": 1,
 		"crosswatch_reconciles_total":           1,
 	}
-	if diff := cmp.Diff(want, seriesOf(t, controller)); diff != "" {
+	if diff := cmp.Diff(want, seriesOf(t, "controller", controller)); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}
 
 	w.engine.Remove(controller)
-	if left := seriesOf(t, controller); len(left) > 0 {
+	if left := seriesOf(t, "controller", controller); len(left) > 0 {
 		t.Errorf("left after the controller was removed: %v", slices.Collect(maps.Keys(left)))
 	}
 }

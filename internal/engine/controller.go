@@ -34,7 +34,7 @@ type ControllerOptions struct {
 	// RateLimiter spaces the retries of runs that return an error.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
 	// Reconciler makes the reconciler, once, for the controller that it is
-	// handed.
+	// handed. That may be used when the reconciler is called, not earlier.
 	Reconciler func(*Controller) reconcile.Reconciler
 }
 
@@ -49,6 +49,9 @@ type Controller struct {
 
 	cancel context.CancelFunc
 	done   chan struct{}
+	// stopping is true from when it was decided that the controller is to end.
+	// Guarded by Engine.mu.
+	stopping bool
 	// queue may be used once queueReady is closed.
 	queue      priorityqueue.PriorityQueue[reconcile.Request]
 	queueReady chan struct{}
@@ -56,6 +59,7 @@ type Controller struct {
 	metrics controllerMetrics
 	causes  causes
 	sights  *sights // nil unless the engine verifies
+	refused refused
 
 	mu   sync.Mutex
 	runs map[types.NamespacedName]*run // guarded by mu
@@ -76,19 +80,17 @@ type run struct {
 	settled bool
 }
 
-// newController returns a controller that goes on from the runs of the one
-// that had its name and tracker before it.
-func newController(e *Engine, name string, kind schema.GroupVersionKind, t *dependency.Tracker, runs map[types.NamespacedName]*run) *Controller {
+// newController returns a controller that has no tracker and no metrics until it
+// is launched.
+func newController(e *Engine, name string, kind schema.GroupVersionKind) *Controller {
 	c := &Controller{
 		name:       name,
 		kind:       kind,
-		tracker:    t,
 		engine:     e,
 		log:        e.log.WithValues("controller", name),
 		done:       make(chan struct{}),
 		queueReady: make(chan struct{}),
-		metrics:    metricsOf(name),
-		runs:       runs,
+		runs:       map[types.NamespacedName]*run{},
 	}
 	if e.verifyInterval > 0 {
 		c.sights = &sights{byXR: map[types.NamespacedName]*sight{}}
@@ -348,6 +350,7 @@ func (c *Controller) Forget(name types.NamespacedName) {
 	c.mu.Lock()
 	c.dropLocked(name)
 	c.mu.Unlock()
+	c.refused.drop(name)
 	c.tracker.Forget(name)
 	c.sights.forget(name)
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
 
-// Config is what an Engine works with. All fields but VerifyInterval are required.
+// Config is what an Engine works with. All fields but VerifyInterval and Timing are
+// required.
 type Config struct {
 	Dynamic   dynamic.Interface
 	Discovery store.Discovery
@@ -37,7 +38,9 @@ type Config struct {
 	// every change; zero checks never. It is longer than the delivery of an event
 	// takes on a busy machine, and each XR's sights take memory.
 	VerifyInterval time.Duration
-	Log            logr.Logger
+	// Timing bounds the requests of watches. What is zero takes its default.
+	Timing store.Timing
+	Log    logr.Logger
 }
 
 // DefaultFailureTolerance is longer than a restart of an API server takes.
@@ -53,6 +56,7 @@ type Engine struct {
 	// failureTolerance is that of the Config.
 	failureTolerance time.Duration
 	verifyInterval   time.Duration
+	timing           store.Timing
 	log              logr.Logger
 
 	// ctx ends when Run does; everything the engine starts ends with it.
@@ -82,6 +86,7 @@ func New(c Config) *Engine {
 		sweepInterval:    c.SweepInterval,
 		failureTolerance: c.FailureTolerance,
 		verifyInterval:   c.VerifyInterval,
+		timing:           c.Timing.OrDefaults(),
 		log:              c.Log,
 		ctx:              ctx,
 		cancel:           cancel,
@@ -125,17 +130,15 @@ func (e *Engine) shutdown() {
 var errStopped = errors.New("the controller has stopped")
 
 // Start starts the controller of an XR kind, or returns the one that runs. A
-// controller of that name with another kind is stopped first. The tracker that
-// the registry holds under the name is kept.
+// controller of that name with another kind is stopped first; then what XRs
+// depend on stays recorded and watched. The tracker that the registry holds under
+// the name is kept. It is an error if the controller is stopped before it runs.
 func (e *Engine) Start(name string, o ControllerOptions) (*Controller, error) {
-	if running, ok := e.Controller(name); ok {
-		if running.kind == o.Kind {
-			return running, nil
-		}
-		e.Stop(name)
+	if running := e.makeWay(name, o.Kind); running != nil {
+		return running, nil
 	}
-
-	c := newController(e, name, o.Kind, e.trackers.Tracker(name), e.takeFormer(name))
+	defer e.Sweep() // only now is it known what the former controller alone needed
+	c := newController(e, name, o.Kind)
 	run, err := c.build(o)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the controller of %s: %w", kindText(o.Kind), err)
@@ -143,29 +146,37 @@ func (e *Engine) Start(name string, o ControllerOptions) (*Controller, error) {
 	if err := e.launch(c, run); err != nil {
 		return nil, err
 	}
-
 	select {
 	case <-c.queueReady:
 	case <-c.done:
-		e.Stop(name)
+	}
+	if !e.serveAll(c) {
+		e.stop(c)
 		return nil, fmt.Errorf("cannot start the controller of %s: %w", kindText(o.Kind), errStopped)
 	}
-	e.watchOwn(c)
 	return c, nil
 }
 
-func (e *Engine) takeFormer(name string) map[types.NamespacedName]*run {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	runs, ok := e.former[name]
-	if !ok {
-		return map[types.NamespacedName]*run{}
+// makeWay stops whatever controller has the name, and waits for it, but returns
+// one that runs for the kind.
+func (e *Engine) makeWay(name string, kind schema.GroupVersionKind) *Controller {
+	for {
+		e.mu.Lock()
+		c, ok := e.controllers[name]
+		wanted := ok && c.kind == kind && e.runsLocked(c)
+		e.mu.Unlock()
+		switch {
+		case wanted:
+			return c
+		case !ok:
+			return nil
+		}
+		e.stop(c)
 	}
-	delete(e.former, name)
-	return runs
 }
 
-// launch registers the controller and runs it in a goroutine of its own.
+// launch registers the controller, which goes on from the runs of the one that
+// had its name before it, and runs it in a goroutine of its own.
 func (e *Engine) launch(c *Controller, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(e.ctx)
 	e.mu.Lock()
@@ -176,9 +187,15 @@ func (e *Engine) launch(c *Controller, run func(context.Context) error) error {
 	}
 	if _, ok := e.controllers[c.name]; ok {
 		cancel()
-		return fmt.Errorf("controller %q is being started already", c.name)
+		return fmt.Errorf("controller %q is being started or stopped already", c.name)
 	}
 	c.cancel = cancel
+	c.tracker = e.trackers.Tracker(c.name)
+	c.metrics = metricsOf(c.name)
+	if runs, ok := e.former[c.name]; ok {
+		c.runs = runs
+		delete(e.former, c.name)
+	}
 	e.controllers[c.name] = c
 	e.running.Go(func() {
 		defer close(c.done)
@@ -189,20 +206,26 @@ func (e *Engine) launch(c *Controller, run func(context.Context) error) error {
 	return nil
 }
 
-// watchOwn puts the watch of the XR kind itself into service. If it runs
-// already, for others, its XRs are enqueued here; else when it becomes Active.
-func (e *Engine) watchOwn(c *Controller) {
+// serveAll puts the watch of the XR kind itself into service, and those of the
+// kinds that XRs were found to depend on before. If the former is live already,
+// for others, the XRs are enqueued here; else when it is. It is false if the
+// controller does not run.
+func (e *Engine) serveAll(c *Controller) bool {
 	e.mu.Lock()
-	var informer *store.Informer
-	if e.runsLocked(c) {
-		if w := e.serveLocked(c.kind, c); w.state == Active {
-			informer = w.informer
-		}
+	if !e.runsLocked(c) {
+		e.mu.Unlock()
+		return false
 	}
+	for _, gvk := range c.tracker.GVKs() {
+		e.serveLocked(gvk, c)
+	}
+	w := e.serveLocked(c.kind, c)
+	informer, live := w.informer, w.live
 	e.mu.Unlock()
-	if informer != nil {
+	if live {
 		c.enqueueAll(informer)
 	}
+	return true
 }
 
 // Stop stops the controller and waits for its runs in progress. Its tracker
@@ -210,11 +233,19 @@ func (e *Engine) watchOwn(c *Controller) {
 func (e *Engine) Stop(name string) {
 	e.mu.Lock()
 	c, ok := e.controllers[name]
-	if !ok {
-		e.mu.Unlock()
-		return
+	e.mu.Unlock()
+	if ok {
+		e.stop(c)
 	}
-	delete(e.controllers, name)
+	// What the controller alone needed is of no use now.
+	e.Sweep()
+}
+
+// stop stops the controller. It keeps its name until it has ended, so that none
+// of that name runs beside it, and whoever stops it, too, waits as well.
+func (e *Engine) stop(c *Controller) {
+	e.mu.Lock()
+	c.stopping = true
 	for _, w := range e.watches {
 		w.keepLocked(func(u *Controller) bool { return u != c })
 	}
@@ -223,16 +254,22 @@ func (e *Engine) Stop(name string) {
 	c.cancel()
 	<-c.done
 	e.mu.Lock()
-	e.former[name] = c.handOver()
+	if e.controllers[c.name] == c {
+		delete(e.controllers, c.name)
+		e.former[c.name] = c.handOver()
+	}
 	e.mu.Unlock()
-	// What the controller alone needed is of no use now.
-	e.Sweep()
 }
 
 // Remove stops the controller and forgets its tracker.
 func (e *Engine) Remove(name string) {
 	e.Stop(name)
-	e.takeFormer(name)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, ok := e.controllers[name]; ok {
+		return // it was started again meanwhile
+	}
+	delete(e.former, name)
 	e.trackers.Delete(name)
 	dropMetricsOf(name)
 }
@@ -242,7 +279,10 @@ func (e *Engine) Controller(name string) (*Controller, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c, ok := e.controllers[name]
-	return c, ok
+	if !ok || !e.runsLocked(c) {
+		return nil, false
+	}
+	return c, true
 }
 
 // Controllers returns the running controllers, sorted by name.
@@ -251,7 +291,9 @@ func (e *Engine) Controllers() []*Controller {
 	defer e.mu.Unlock()
 	out := make([]*Controller, 0, len(e.controllers))
 	for _, c := range e.controllers {
-		out = append(out, c)
+		if e.runsLocked(c) {
+			out = append(out, c)
+		}
 	}
 	slices.SortFunc(out, func(a, b *Controller) int { return cmp.Compare(a.name, b.name) })
 	return out
@@ -259,7 +301,9 @@ func (e *Engine) Controllers() []*Controller {
 
 // runsLocked says that neither the controller nor the engine was stopped. The
 // last runs of a controller may still be ending after it was. e.mu must be held.
-func (e *Engine) runsLocked(c *Controller) bool { return !e.stopped && e.controllers[c.name] == c }
+func (e *Engine) runsLocked(c *Controller) bool {
+	return !e.stopped && !c.stopping && e.controllers[c.name] == c
+}
 
 // serveLocked returns the kind's watch with the controller registered, and
 // starts one if none is in service. e.mu must be held, and the controller run.
@@ -271,6 +315,7 @@ func (e *Engine) serveLocked(gvk schema.GroupVersionKind, c *Controller) *watch 
 		e.watches[gvk] = w
 		w.log.Info("Watch starting")
 		watchStarts.Inc()
+		watchTransitions.WithLabelValues(string(Starting)).Inc()
 		e.running.Go(func() { e.runWatch(ctx, w) })
 	}
 	w.addLocked(c)
@@ -291,6 +336,7 @@ func (e *Engine) Sweep() {
 			continue
 		}
 		delete(e.watches, gvk)
+		w.live = false
 		w.setLocked(Stopping, "nothing refers to the kind any more")
 		w.cancel()
 		watchStops.Inc()
@@ -303,14 +349,30 @@ func (e *Engine) Sweep() {
 	}
 }
 
-// KindsChanged tells that the API server may serve other kinds than before:
-// watches that wait for theirs try again at once.
-func (e *Engine) KindsChanged() {
+// KindChanged tells that a CRD, named by its group and plural, came, changed or
+// went. A watch that waits for a kind of that group tries again at once, and one
+// of the CRD's own kind looks whether that is still what it was.
+func (e *Engine) KindChanged(crd schema.GroupResource) {
+	e.look(func(w *watch) bool { return w.concernsLocked(crd) })
+}
+
+// RulesChanged tells that the operator may be allowed more than before: watches
+// that are Forbidden try again at once, and so do XRs of which a request was
+// refused.
+func (e *Engine) RulesChanged() {
+	e.look(func(w *watch) bool { return w.state == Forbidden })
+	for _, c := range e.Controllers() {
+		c.retryRefused()
+	}
+}
+
+// look has the watches that are chosen, under e.mu, ask the API server at once.
+func (e *Engine) look(chosenLocked func(*watch) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.watches {
-		if w.state != Active {
-			w.retryNow()
+		if chosenLocked(w) {
+			w.lookNow()
 		}
 	}
 }
@@ -320,7 +382,7 @@ type WatchInfo struct {
 	GVK     schema.GroupVersionKind
 	State   State
 	Message string
-	// Store is how much is kept of each object; empty until the watch is Active.
+	// Store is how much is kept of each object; empty until they can be read.
 	Store store.Mode
 	// Objects is the number of objects that the watch's store holds.
 	Objects int
@@ -335,12 +397,14 @@ func (e *Engine) Watches() []WatchInfo {
 	informers := make(map[schema.GroupVersionKind]*store.Informer, len(e.watches))
 	for _, w := range e.watches {
 		out = append(out, w.infoLocked())
-		informers[w.gvk] = w.informer
+		if w.live {
+			informers[w.gvk] = w.informer
+		}
 	}
 	e.mu.Unlock()
 
 	for i := range out {
-		out[i].look(informers[out[i].GVK])
+		out[i].ask(informers[out[i].GVK])
 	}
 	slices.SortFunc(out, func(a, b WatchInfo) int { return dependency.CompareGVKs(a.GVK, b.GVK) })
 	return out
@@ -354,9 +418,11 @@ func (e *Engine) Watch(gvk schema.GroupVersionKind) WatchInfo {
 		e.mu.Unlock()
 		return WatchInfo{GVK: gvk, State: Starting}
 	}
-	info, informer := w.infoLocked(), w.informer
+	info, informer, live := w.infoLocked(), w.informer, w.live
 	e.mu.Unlock()
-	info.look(informer)
+	if live {
+		info.ask(informer)
+	}
 	return info
 }
 
@@ -366,9 +432,9 @@ func (w *watch) infoLocked() WatchInfo {
 	return WatchInfo{GVK: w.gvk, State: w.state, Message: w.message, Controllers: len(*w.users.Load())}
 }
 
-// look adds what the informer says.
-func (i *WatchInfo) look(informer *store.Informer) {
-	if informer != nil && i.State == Active {
+// ask adds what the informer of a live watch says.
+func (i *WatchInfo) ask(informer *store.Informer) {
+	if informer != nil {
 		i.Objects, i.Store = informer.Len(), informer.Mode()
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,7 +89,7 @@ func TestA1TheFirstXRRunsAfterAnyNumberOfSweeps(t *testing.T) {
 func TestAKindThatIsNotServedIsNamedAndWakesItsXRsOnceItIs(t *testing.T) {
 	w := newWorld(t, admin)
 	c := w.start("xrs", secrets)
-	widgets := schema.GroupVersionKind{Group: "engine.example.org", Version: "v1", Kind: "Widget"}
+	widgets := kindOf(define("Widget", apiextensionsv1.ClusterScoped), "v1")
 
 	_, err := c.Require(t.Context(), someXR, requires(named(widgets, "", "a")))
 	var watchErr *engine.WatchError
@@ -105,9 +103,7 @@ func TestAKindThatIsNotServedIsNamedAndWakesItsXRsOnceItIs(t *testing.T) {
 	c.Fail(someXR)
 	w.ranBefore(c, marker)
 
-	crd := widgetCRD(widgets)
-	must(t, w.client.Create(t.Context(), crd))
-	w.engine.KindsChanged()
+	crd := w.install("Widget", apiextensionsv1.ClusterScoped, "v1")
 	w.expect(someXR)
 	w.state(widgets, engine.Active)
 
@@ -276,6 +272,63 @@ func TestStoppingIsIdempotentAndLeavesTheTrackerForARestart(t *testing.T) {
 	}
 }
 
+// An XRD whose version changes is reconciled by another controller.
+func TestARestartForAnotherVersionKeepsWhatXRsDependOnRecordedAndWatched(t *testing.T) {
+	w := newWorld(t, admin)
+	ns := w.namespace()
+	crd := w.install("Versioned", apiextensionsv1.NamespaceScoped, "v1", "v2")
+	v1, v2 := kindOf(crd, "v1"), kindOf(crd, "v2")
+	c := w.start("xrs", v1)
+	w.state(v1, engine.Active)
+	w.createSoon(v1, ns, "some")
+	name := types.NamespacedName{Namespace: ns, Name: "some"}
+	w.expect(name)
+	c.Begin(name)
+	required := requires(named(configMaps, ns, "a"))
+	informer, err := c.Require(t.Context(), name, required)
+	must(t, err)
+	c.Track(name, nil, []dependency.Requirement{required})
+
+	restarted := w.start("xrs", v2)
+	w.state(v1, "")
+	// Nothing has run since that could have asked for it.
+	w.state(configMaps, engine.Active)
+	if same, err := restarted.Require(t.Context(), name, required); err != nil || same != informer {
+		t.Errorf("the kind that the XR requires was watched anew (%v)", err)
+	}
+	w.state(v2, engine.Active)
+	w.expect(name)
+	if seen, fresh := restarted.Begin(name); seen == nil || !fresh || seen.GroupVersionKind() != v2 {
+		t.Fatalf("got %v, fresh %v; want the XR in version v2, fresh", seen, fresh)
+	}
+	if got := restarted.Requirements(name, "step"); len(got) != 1 {
+		t.Errorf("the first run after the restart forgot what the XR requires: %v", got)
+	}
+	w.ranBefore(restarted, marker)
+	w.create(configMaps, ns, "a", nil)
+	w.expect(name)
+}
+
+func TestAControllerOfANameThatWasRemovedStartsWithoutARecord(t *testing.T) {
+	w := newWorld(t, admin)
+	ns := w.namespace()
+	c := w.start("xrs", configMaps)
+	w.create(configMaps, ns, "xr", nil)
+	name := types.NamespacedName{Namespace: ns, Name: "xr"}
+	w.expect(name)
+	c.Begin(name)
+	c.Track(name, nil, []dependency.Requirement{requires(named(secrets, ns, "a"))})
+	w.engine.Remove("xrs")
+
+	again := w.start("xrs", configMaps)
+	w.expect(name)
+	again.Begin(name)
+	if got := again.Requirements(name, "step"); len(got) != 0 {
+		t.Errorf("the XR has requirements from before: %v", got)
+	}
+	w.state(secrets, "")
+}
+
 func TestARestartRemembersWhichXRsThereWere(t *testing.T) {
 	w := newWorld(t, admin)
 	ns := w.namespace()
@@ -330,22 +383,4 @@ func TestKnownCountsXRsUntilEachIsSettled(t *testing.T) {
 	must(t, w.client.Delete(t.Context(), obj))
 	w.expect(name)
 	check(before, 0)
-}
-
-func widgetCRD(gvk schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
-	preserve := true
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "widgets." + gvk.Group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: gvk.Group,
-			Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: gvk.Kind},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: gvk.Version, Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: &preserve,
-				}},
-			}},
-		},
-	}
 }

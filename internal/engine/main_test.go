@@ -25,6 +25,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,6 +34,10 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/test/controlplane"
 )
+
+// fromClients is what client-go logs, whose logger can't be replaced while
+// anything runs.
+var fromClients = &lines{}
 
 // admin is the real API server that every test of the package runs on.
 var admin *rest.Config
@@ -43,6 +48,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(fromClients.logger())
 	cp, err := controlplane.Start(context.Background(), controlplane.Config{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,13 +85,9 @@ var (
 )
 
 // newWorld runs an engine until the test ends, and then makes sure that nothing
-// of it is left. Sweeps run only when a test asks.
-func newWorld(t *testing.T, cfg *rest.Config) *world {
-	t.Helper()
-	return newWorldWith(t, cfg, func(*engine.Config) {})
-}
-
-func newWorldWith(t *testing.T, cfg *rest.Config, change func(*engine.Config)) *world {
+// of it is left. Sweeps run only when a test asks. Settings change what the
+// engine works with.
+func newWorld(t *testing.T, cfg *rest.Config, settings ...func(*engine.Config)) *world {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	httpClient, err := rest.HTTPClientFor(cfg)
@@ -95,17 +97,13 @@ func newWorldWith(t *testing.T, cfg *rest.Config, change func(*engine.Config)) *
 	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)
 	must(t, err)
 
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, apiextensionsv1.AddToScheme(scheme))
-	c, err := client.New(admin, client.Options{Scheme: scheme})
-	must(t, err)
-
-	w := &world{t: t, client: c, woken: make(chan types.NamespacedName, 10_000), trackers: dependency.NewRegistry()}
+	w := &world{t: t, client: newClient(t), woken: make(chan types.NamespacedName, 10_000), trackers: dependency.NewRegistry()}
 	config := engine.Config{
 		Dynamic: dyn, Discovery: disco, Trackers: w.trackers, SweepInterval: time.Hour, FailureTolerance: tolerance, Log: logr.Discard(),
 	}
-	change(&config)
+	for _, set := range settings {
+		set(&config)
+	}
 	w.engine = engine.New(config)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -121,6 +119,18 @@ func newWorldWith(t *testing.T, cfg *rest.Config, change func(*engine.Config)) *
 		}
 	})
 	return w
+}
+
+// newClient returns an admin's client, which remembers the scope of each kind
+// that it comes across.
+func newClient(t *testing.T) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, apiextensionsv1.AddToScheme(scheme))
+	c, err := client.New(admin, client.Options{Scheme: scheme})
+	must(t, err)
+	return c
 }
 
 // start starts a controller for XRs of the kind; each run is reported to woken.
@@ -193,6 +203,11 @@ func (w *world) state(gvk schema.GroupVersionKind, want engine.State) {
 
 func (w *world) eventually(ok func() bool, what func() string) {
 	w.t.Helper()
+	eventually(w.t, ok, what)
+}
+
+func eventually(t *testing.T, ok func() bool, what func() string) {
+	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	deadline := time.After(soon)
@@ -200,7 +215,7 @@ func (w *world) eventually(ok func() bool, what func() string) {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			w.t.Fatal(what())
+			t.Fatal(what())
 		}
 	}
 }

@@ -25,6 +25,10 @@ var (
 		Name: "crosswatch_watch_stops_total",
 		Help: "Watches of kinds that were taken out of service because nothing needs them.",
 	})
+	watchTransitions = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crosswatch_watch_transitions_total",
+		Help: "Changes of a watch's state, by the state that it changed to.",
+	}, []string{labelState})
 	watchFailures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "crosswatch_watch_failures_total",
 		Help: "Attempts to watch a kind that failed, by the state that the watch was in then.",
@@ -60,7 +64,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(watchStarts, watchStops, watchFailures,
+	metrics.Registry.MustRegister(watchStarts, watchStops, watchTransitions, watchFailures,
 		eventsReceived, eventsMatched, eventsEnqueued, eventLatency, missedChanges, reconciles)
 }
 

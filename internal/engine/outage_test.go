@@ -5,7 +5,6 @@ package engine_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -21,10 +20,13 @@ import (
 // included, from begin to end.
 type outage struct {
 	resource string
-	next     http.RoundTripper
+	// answer is what there is instead of the API server's; an error of it if nil.
+	answer http.RoundTripper
+	next   http.RoundTripper
 
 	mu     sync.Mutex
 	broken bool                 // guarded by mu
+	failed bool                 // a request did; guarded by mu
 	open   []context.CancelFunc // of requests about the resource; guarded by mu
 }
 
@@ -33,15 +35,28 @@ func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 		return o.next.RoundTrip(r)
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	if o.broken {
-		return &http.Response{
-			StatusCode: http.StatusInternalServerError, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader("broken")),
-		}, nil
+		o.failed = true
+		o.mu.Unlock()
+		if o.answer != nil {
+			return o.answer.RoundTrip(r)
+		}
+		return status(http.StatusInternalServerError).RoundTrip(r)
 	}
+	defer o.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.Context())
 	o.open = append(o.open, cancel)
 	return o.next.RoundTrip(r.WithContext(ctx))
+}
+
+// awaitRequest waits until a request has failed.
+func (o *outage) awaitRequest(t *testing.T) {
+	t.Helper()
+	eventually(t, func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.failed
+	}, func() string { return "nothing was asked" })
 }
 
 func (o *outage) begin() {
@@ -60,14 +75,19 @@ func (o *outage) end() {
 	o.broken = false
 }
 
+// through returns an admin's access by way of the transport.
+func through(wrap func(next http.RoundTripper) http.RoundTripper) *rest.Config {
+	cfg := rest.CopyConfig(admin)
+	cfg.Wrap(wrap)
+	return cfg
+}
+
 func TestAWatchThatGetsNoFurtherCountsAsFailedAndMissesNothing(t *testing.T) {
 	o := &outage{resource: "configmaps"}
-	cfg := rest.CopyConfig(admin)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+	w := newWorld(t, through(func(next http.RoundTripper) http.RoundTripper {
 		o.next = next
 		return o
-	})
-	w := newWorld(t, cfg)
+	}))
 	t.Cleanup(o.begin) // no request is left open
 	ns := w.namespace()
 	c := w.start("xrs", secrets)
@@ -91,12 +111,10 @@ func TestAWatchThatGetsNoFurtherCountsAsFailedAndMissesNothing(t *testing.T) {
 
 func TestXRsThatWereReplacedWhileNobodyWatchedAreNotSettled(t *testing.T) {
 	o := &outage{resource: "configmaps"}
-	cfg := rest.CopyConfig(admin)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+	w := newWorld(t, through(func(next http.RoundTripper) http.RoundTripper {
 		o.next = next
 		return o
-	})
-	w := newWorld(t, cfg)
+	}))
 	t.Cleanup(o.begin)
 	ns := w.namespace()
 	c := w.start("xrs", configMaps)

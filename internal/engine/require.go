@@ -36,31 +36,37 @@ func (c *Controller) Depend(ctx context.Context, xr types.NamespacedName, compos
 // waited for.
 func (e *Engine) record(ctx context.Context, c *Controller, xr types.NamespacedName, gvk schema.GroupVersionKind, track func()) (*store.Informer, error) {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	if !e.runsLocked(c) {
 		// A last run of a controller that was stopped must not put into service
 		// what nobody would take out again.
-		e.mu.Unlock()
 		return nil, &WatchError{GVK: gvk, State: Failed, Message: errStopped.Error()}
 	}
 	track()
 	w := e.serveLocked(gvk, c)
-	if w.state == Active {
-		informer := w.informer
-		e.mu.Unlock()
-		return informer, nil
-	}
-	e.mu.Unlock()
-	return e.await(ctx, w, waiter{c, xr})
+	return e.awaitLocked(ctx, w, waiter{c, xr})
 }
 
-// await waits while the watch is Starting. That it gave up, and that the watch
-// became Active, are decided under the same lock: see activate.
-func (e *Engine) await(ctx context.Context, w *watch, x waiter) (*store.Informer, error) {
+// awaitLocked waits while the watch is Starting. That it gave up, and that the
+// watch became live, are decided under the same lock: see activate. Engine.mu
+// must be held; it is not while this waits.
+func (e *Engine) awaitLocked(ctx context.Context, w *watch, x waiter) (*store.Informer, error) {
+	if w.state == Starting {
+		if err := e.whileStartingLocked(ctx, w, x); err != nil {
+			return nil, err
+		}
+	}
+	if w.live {
+		return w.informer, nil
+	}
+	return nil, &WatchError{GVK: w.gvk, State: w.state, Message: w.message}
+}
+
+// whileStartingLocked returns when the watch is no longer Starting, or after
+// patience. The error is the context's, of a watch that did not become live.
+func (e *Engine) whileStartingLocked(ctx context.Context, w *watch, x waiter) error {
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
-
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	w.waiting[x]++
 	defer func() {
 		if w.waiting[x]--; w.waiting[x] == 0 {
@@ -79,11 +85,8 @@ func (e *Engine) await(ctx context.Context, w *watch, x waiter) (*store.Informer
 		}
 		e.mu.Lock()
 	}
-	if w.state == Active {
-		return w.informer, nil
+	if w.live {
+		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return nil, &WatchError{GVK: w.gvk, State: w.state, Message: w.message}
+	return ctx.Err()
 }

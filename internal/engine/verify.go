@@ -212,11 +212,11 @@ func (c *Controller) verify() {
 
 // suspect compares what an XR saw with what there is.
 func (c *Controller) suspect(name types.NamespacedName, all []seen) *suspicion {
-	if own := c.engine.look(c.kind); own.informer != nil && !c.isKnown(name, own.informer.Get(name.Namespace, name.Name)) {
+	if own := c.engine.lookout(c.kind); own.informer != nil && !c.isKnown(name, own.informer.Get(name.Namespace, name.Name)) {
 		return own.suspicion()
 	}
 	for _, s := range all {
-		there := c.engine.look(s.reference.GVK)
+		there := c.engine.lookout(s.reference.GVK)
 		if !there.inService || there.informer != nil && !sameObjects(s.objects, current(there.informer, s.reference)) {
 			return there.suspicion()
 		}
@@ -241,11 +241,11 @@ func (c *Controller) isKnown(name types.NamespacedName, obj *unstructured.Unstru
 type lookout struct {
 	kind      schema.GroupVersionKind
 	inService bool
-	informer  *store.Informer // nil unless the watch is Active
+	informer  *store.Informer // nil unless it may be read
 	handled   string
 }
 
-func (e *Engine) look(gvk schema.GroupVersionKind) lookout {
+func (e *Engine) lookout(gvk schema.GroupVersionKind) lookout {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out := lookout{kind: gvk}
@@ -254,7 +254,7 @@ func (e *Engine) look(gvk schema.GroupVersionKind) lookout {
 		return out
 	}
 	out.inService, out.handled = true, w.lastHandled()
-	if w.state == Active {
+	if w.live {
 		out.informer = w.informer
 	}
 	return out

@@ -35,7 +35,7 @@ func missed(t *testing.T, controller string) float64 {
 }
 
 func TestAnXRThatWasNotWokenIsFoundCountedAndWoken(t *testing.T) {
-	w := newWorldWith(t, admin, func(c *engine.Config) { c.VerifyInterval = 20 * time.Millisecond })
+	w := newWorld(t, admin, func(c *engine.Config) { c.VerifyInterval = 20 * time.Millisecond })
 	ns := w.namespace()
 	c := w.start("verified", secrets)
 	cm := w.create(configMaps, ns, "a", nil)

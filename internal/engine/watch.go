@@ -9,27 +9,13 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/crosswatch-io/crosswatch/internal/store"
-)
-
-// How a watch that failed is tried again: quickly at first, since a CRD is
-// announced a moment before it is served, and then seldom, since each try is
-// a request that may be refused again.
-const (
-	retryFirst  = 100 * time.Millisecond
-	retryFactor = 2.0
-	retryJitter = 0.2
-	retryMost   = 10 * time.Second
 )
 
 // waiter is an XR whose run waits for a watch to sync.
@@ -44,7 +30,7 @@ type watch struct {
 	log    logr.Logger
 	cancel context.CancelFunc
 	done   chan struct{}
-	// kick cuts the pause before the next try short.
+	// kick has the goroutine ask the API server about the kind at once.
 	kick chan struct{}
 
 	// users are the controllers that hear of the kind's events. Written under
@@ -61,7 +47,8 @@ type watch struct {
 	// All below is guarded by Engine.mu.
 	state    State
 	message  string
-	informer *store.Informer // of the last time the watch was Active
+	informer *store.Informer // of the last time the watch was live
+	live     bool            // the informer may be read: Active, or polled
 	waiting  map[waiter]int
 	changed  chan struct{} // closed and replaced when state changes
 }
@@ -74,7 +61,7 @@ func newWatch(gvk schema.GroupVersionKind, log logr.Logger, cancel context.Cance
 		done:    make(chan struct{}),
 		kick:    make(chan struct{}, 1),
 		state:   Starting,
-		message: "the first list is not complete yet",
+		message: messageStarting,
 		waiting: map[waiter]int{},
 		changed: make(chan struct{}),
 	}
@@ -101,19 +88,47 @@ func (w *watch) keepLocked(keep func(*Controller) bool) int {
 	return len(users)
 }
 
-// setLocked changes the state and tells those who wait. Engine.mu must be held.
-func (w *watch) setLocked(s State, message string) {
+// setLocked changes the state, tells those who wait, and says whether there is
+// anything to tell. Engine.mu must be held.
+func (w *watch) setLocked(s State, message string) bool {
 	if w.state == s && w.message == message {
-		return
+		return false
 	}
-	w.log.Info("Watch changed state", "from", w.state, "to", s, "message", message)
+	if w.state != s {
+		w.log.Info("Watch changed state", "from", w.state, "to", s, "message", message)
+		watchTransitions.WithLabelValues(string(s)).Inc()
+	}
 	w.state, w.message = s, message
 	close(w.changed)
 	w.changed = make(chan struct{})
+	return true
 }
 
-// retryNow cuts the pause before the next try short, if there is one.
-func (w *watch) retryNow() {
+// dependantsBut returns the XRs that refer to the kind, but those that wait.
+func (c *Controller) dependantsBut(gvk schema.GroupVersionKind, waiters map[waiter]bool) []types.NamespacedName {
+	all := c.tracker.DependantsOfKind(nil, gvk)
+	return slices.DeleteFunc(all, func(xr types.NamespacedName) bool { return waiters[waiter{c, xr}] })
+}
+
+// waitersLocked returns those who wait: they learn of the state by themselves.
+// Engine.mu must be held.
+func (w *watch) waitersLocked() map[waiter]bool {
+	waiters := make(map[waiter]bool, len(w.waiting))
+	for x := range w.waiting {
+		waiters[x] = true
+	}
+	return waiters
+}
+
+// concernsLocked says whether what is served of a CRD, named by its group and
+// plural, may matter to the watch. As long as nothing serves the kind, nobody
+// knows its plural. Engine.mu must be held.
+func (w *watch) concernsLocked(crd schema.GroupResource) bool {
+	return crd.Group == w.gvk.Group && (!w.live || w.informer.Kind().Resource.Resource == crd.Resource)
+}
+
+// lookNow has the goroutine ask the API server about the kind at once.
+func (w *watch) lookNow() {
 	select {
 	case w.kick <- struct{}{}:
 	default: // one is pending
@@ -174,166 +189,4 @@ func unversioned(u *unstructured.Unstructured) map[string]any {
 		out["metadata"] = m
 	}
 	return out
-}
-
-// runWatch keeps the kind watched until ctx ends, and tries again when it
-// can't be.
-func (e *Engine) runWatch(ctx context.Context, w *watch) {
-	defer close(w.done)
-	backoff := newBackoff()
-	for {
-		wasActive, err := e.serve(ctx, w)
-		if ctx.Err() != nil {
-			return
-		}
-		if wasActive {
-			backoff = newBackoff()
-		}
-		w.log.V(1).Info("Watch failed", "error", err.Error())
-		pause := time.NewTimer(backoff.Step())
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return
-		case <-w.kick:
-			pause.Stop()
-			backoff = newBackoff()
-		case <-pause.C:
-		}
-	}
-}
-
-func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: retryFirst, Factor: retryFactor, Jitter: retryJitter, Cap: retryMost, Steps: 1 << 16}
-}
-
-// serve watches the kind once: from asking the API server what it is, to a
-// failure that calls for starting over, or the end of ctx. It says whether the
-// watch was Active meanwhile.
-func (e *Engine) serve(ctx context.Context, w *watch) (wasActive bool, err error) {
-	kind, err := store.Resolve(ctx, e.discovery, w.gvk)
-	if err == nil && !kind.Watchable {
-		err = errUnwatchable
-	}
-	if err != nil {
-		e.fail(ctx, w, w.gvk.Kind, err)
-		return false, err
-	}
-
-	h := &failures{watch: w, ch: make(chan error, 1)}
-	informer, err := store.Start(ctx, e.dynamic, kind, h)
-	if err != nil {
-		e.fail(ctx, w, kind.Resource.Resource, err)
-		return false, err
-	}
-	defer informer.Stop()
-
-	select {
-	case <-informer.Synced():
-	case err := <-h.ch:
-		e.fail(ctx, w, kind.Resource.Resource, err)
-		return false, err
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-
-	e.activate(w, informer)
-	return true, e.attend(ctx, w, informer, h.ch)
-}
-
-// attend returns when the informer of an Active watch has to be replaced, which it
-// says, or when ctx ends. An informer outlives an API server that is away for a
-// while; then its events come late, and none is lost. It can't outlive its kind or
-// its permission, and one that gets no further while it fails is of no use.
-func (e *Engine) attend(ctx context.Context, w *watch, informer *store.Informer, failed <-chan error) error {
-	resource := informer.Kind().Resource.Resource
-	var since time.Time // of the first failure after which the informer got no further
-	var version string
-	for {
-		select {
-		case err := <-failed:
-			now := time.Now()
-			if since.IsZero() || informer.Version() != version {
-				since, version = now, informer.Version()
-			}
-			state, _ := classify(w.gvk, resource, err)
-			if state != Failed || now.Sub(since) > e.failureTolerance {
-				e.fail(ctx, w, resource, err)
-				return err
-			}
-			watchFailures.WithLabelValues(string(state)).Inc()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// failures passes the first unread failure of an informer on.
-type failures struct {
-	*watch
-	ch chan error
-}
-
-func (f *failures) OnFailure(err error) {
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return // the informer lists anew
-	}
-	select {
-	case f.ch <- err:
-	default: // one failure is enough to act on
-	}
-}
-
-func (e *Engine) fail(ctx context.Context, w *watch, resource string, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	state, message := classify(w.gvk, resource, err)
-	watchFailures.WithLabelValues(string(state)).Inc()
-	e.mu.Lock()
-	if w.state == Stopping {
-		e.mu.Unlock()
-		return
-	}
-	wasActive := w.state == Active
-	w.setLocked(state, message)
-	users := *w.users.Load()
-	e.mu.Unlock()
-
-	if !wasActive {
-		return
-	}
-	// Those that relied on the watch are blind now, and have to say so.
-	for _, c := range users {
-		c.add(handler.LowPriority, c.tracker.DependantsOfKind(nil, w.gvk)...)
-	}
-}
-
-// activate publishes a synced informer and wakes every XR that refers to the
-// kind, but those that wait for it now: they read it next.
-func (e *Engine) activate(w *watch, informer *store.Informer) {
-	e.mu.Lock()
-	if w.state == Stopping {
-		e.mu.Unlock()
-		return
-	}
-	w.informer = informer
-	w.setLocked(Active, "")
-	waiting := make(map[waiter]bool, len(w.waiting))
-	for x := range w.waiting {
-		waiting[x] = true
-	}
-	users := *w.users.Load()
-	e.mu.Unlock()
-
-	for _, c := range users {
-		if c.kind == w.gvk {
-			c.enqueueAll(informer)
-		}
-		for _, xr := range c.tracker.DependantsOfKind(nil, w.gvk) {
-			if !waiting[waiter{c, xr}] {
-				c.Enqueue(xr)
-			}
-		}
-	}
 }

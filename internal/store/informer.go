@@ -10,12 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 )
@@ -27,8 +23,9 @@ type Handler interface {
 	// OnEvent tells of a change: old is nil for a creation, current for a
 	// deletion. Objects of the initial list are not told.
 	OnEvent(old, current *unstructured.Unstructured)
-	// OnFailure tells that a list or watch failed. The informer tries again
-	// by itself until it is stopped. Must not block.
+	// OnFailure tells that a list or watch failed, which is a *RequestError, or
+	// that a watch broke off. The informer tries again by itself until it is
+	// stopped. Must not block.
 	OnFailure(err error)
 }
 
@@ -38,6 +35,7 @@ type Informer struct {
 	kind   Kind
 	shared cache.SharedIndexInformer
 	synced <-chan struct{}
+	source *source
 	cancel context.CancelFunc
 	done   chan struct{}
 	told   *atomic.Int64 // as of Len
@@ -45,9 +43,10 @@ type Informer struct {
 
 // Start lists and watches the kind until ctx ends or Stop is called. Whoever
 // starts an informer must stop it, and must do so also when ctx ends, to wait
-// for its goroutines.
-func Start(ctx context.Context, client dynamic.Interface, kind Kind, h Handler) (*Informer, error) {
-	shared := cache.NewSharedIndexInformerWithOptions(listWatch(client, kind.Resource), &unstructured.Unstructured{},
+// for its goroutines. A kind that is not Watchable is listed again and again.
+func Start(ctx context.Context, client dynamic.Interface, kind Kind, h Handler, t Timing) (*Informer, error) {
+	from := newSource(client, kind, t, h.OnFailure)
+	shared := cache.NewSharedIndexInformerWithOptions(from.listerWatcher(client), &unstructured.Unstructured{},
 		cache.SharedIndexInformerOptions{
 			Indexers:          cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			ObjectDescription: kind.GVK.String(),
@@ -70,6 +69,7 @@ func Start(ctx context.Context, client dynamic.Interface, kind Kind, h Handler) 
 		kind:   kind,
 		shared: shared,
 		synced: registration.HasSyncedChecker().Done(),
+		source: from,
 		cancel: cancel,
 		done:   make(chan struct{}),
 		told:   told,
@@ -81,17 +81,6 @@ func Start(ctx context.Context, client dynamic.Interface, kind Kind, h Handler) 
 	return i, nil
 }
 
-func listWatch(client dynamic.Interface, resource schema.GroupVersionResource) cache.ListerWatcher {
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.Resource(resource).List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.Resource(resource).Watch(ctx, o)
-		},
-	}, client)
-}
-
 // Stop ends the list and watch and waits for the informer's goroutines, synced
 // or not. It is idempotent. Reads go on to return what was last known.
 func (i *Informer) Stop() {
@@ -100,8 +89,13 @@ func (i *Informer) Stop() {
 }
 
 // Synced is closed once the first list is in the store and its handler has
-// been passed by: every later change is an event.
+// been passed by.
 func (i *Informer) Synced() <-chan struct{} { return i.synced }
+
+// Watching is closed once a watch is open: with what was listed in the store,
+// every later change is an event. A kind may be listed that can't be watched, for
+// want of a permission.
+func (i *Informer) Watching() <-chan struct{} { return i.source.watching }
 
 // Kind is what the API server said of the kind when the informer was started.
 func (i *Informer) Kind() Kind { return i.kind }
@@ -176,7 +170,9 @@ func (a adapter) OnAdd(obj any, initial bool) {
 func (a adapter) OnUpdate(old, current any) {
 	before, after := old.(*unstructured.Unstructured), current.(*unstructured.Unstructured)
 	// After a lost watch everything is listed again; what is the same is no event.
-	if before.GetResourceVersion() == after.GetResourceVersion() && before.GetUID() == after.GetUID() {
+	// Aggregated APIs may have no versions that could tell.
+	version := after.GetResourceVersion()
+	if version != "" && before.GetResourceVersion() == version && before.GetUID() == after.GetUID() {
 		return
 	}
 	a.OnEvent(before, after)

@@ -19,8 +19,8 @@ type Kind struct {
 	GVK        schema.GroupVersionKind
 	Resource   schema.GroupVersionResource
 	Namespaced bool
-	// Watchable is false for a kind without the verbs list and watch.
-	Watchable bool
+	// Listable and Watchable say whether the kind has the verbs list and watch.
+	Listable, Watchable bool
 }
 
 // Discovery is the part of a discovery client that Resolve needs.
@@ -44,7 +44,8 @@ func Resolve(ctx context.Context, d Discovery, gvk schema.GroupVersionKind) (Kin
 			GVK:        gvk,
 			Resource:   gvk.GroupVersion().WithResource(r.Name),
 			Namespaced: r.Namespaced,
-			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
+			Listable:   slices.Contains(r.Verbs, "list"),
+			Watchable:  slices.Contains(r.Verbs, "watch"),
 		}, nil
 	}
 	return Kind{}, apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, gvk.Version)

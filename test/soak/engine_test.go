@@ -166,7 +166,7 @@ func (s *soak) suffer(times int) {
 		switch at := s.script.rand.IntN(400); {
 		case at < 4:
 			s.script.one(faults)
-			s.operator.engine.KindsChanged()
+			s.operator.look()
 		case at == 4:
 			s.restart()
 		case at == 5:
@@ -193,7 +193,7 @@ func (s *soak) restartController() {
 func (s *soak) rest() {
 	s.t.Helper()
 	s.script.calm()
-	s.operator.engine.KindsChanged()
+	s.operator.look()
 	s.rests++
 	began := time.Now()
 	defer func() { s.resting += time.Since(began) }()

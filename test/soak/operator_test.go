@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -87,6 +88,15 @@ func (o *operator) start(kind string) error {
 		},
 	})
 	return err
+}
+
+// look tells the engine, as the operator's watches of CRDs and roles do, that kinds
+// and rules may be others than before.
+func (o *operator) look() {
+	for _, kind := range allKinds() {
+		o.engine.KindChanged(schema.GroupResource{Group: gvkOf(kind).Group, Resource: kind + "s"})
+	}
+	o.engine.RulesChanged()
 }
 
 // ordering is in which order a run records and reads.

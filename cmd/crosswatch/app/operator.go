@@ -121,9 +121,9 @@ func (op *operator) setUp(ctx context.Context) error {
 	if err := mgr.Add(manager.RunnableFunc(op.engine.Run)); err != nil {
 		return fmt.Errorf("cannot set up the engine: %w", err)
 	}
-	// A watch that was forbidden is tried again as soon as it may be allowed.
+	// What was forbidden is tried again as soon as it may be allowed.
 	for _, name := range []string{roleComposed, definition.RoleComposites} {
-		if err := onRules(ctx, op.roles[name], op.engine.KindsChanged); err != nil {
+		if err := onRules(ctx, op.roles[name], op.engine.RulesChanged); err != nil {
 			return fmt.Errorf("cannot follow the rules of ClusterRole %q: %w", name, err)
 		}
 	}
@@ -134,7 +134,7 @@ func (op *operator) setUp(ctx context.Context) error {
 		Roles:      op.roles,
 		Engine:     op.engine,
 		Controller: op.controllerOf,
-	}, op.engine.KindsChanged)
+	}, op.engine.KindChanged)
 	if err != nil {
 		return err
 	}
