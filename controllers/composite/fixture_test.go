@@ -52,6 +52,7 @@ type world struct {
 	events     []string
 	sent       map[string]bool
 	settled    int
+	refused    int
 	cause      *engine.Cause
 	results    []string
 
@@ -153,6 +154,7 @@ func (w *world) Cause(types.NamespacedName) *engine.Cause {
 	return cause
 }
 func (w *world) PutBack(_ types.NamespacedName, cause *engine.Cause) { w.cause = cause }
+func (w *world) Refused(types.NamespacedName)                        { w.refused++ }
 func (w *world) Reconciled(result string)                            { w.results = append(w.results, result) }
 func (w *world) Wrote(*unstructured.Unstructured)                    {}
 func (w *world) Settle(types.NamespacedName)                         { w.settled++ }

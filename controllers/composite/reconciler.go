@@ -44,6 +44,8 @@ type runs interface {
 	// leaves it to the next.
 	Cause(xr types.NamespacedName) *engine.Cause
 	PutBack(xr types.NamespacedName, cause *engine.Cause)
+	// Refused has the XR tried again when the operator is allowed more.
+	Refused(xr types.NamespacedName)
 	Wrote(obj *unstructured.Unstructured)
 	Settle(xr types.NamespacedName)
 	// Reconciled counts a run by what it came to.
@@ -99,6 +101,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.session.Reconciled(p.reconcile(ctx))
 	if (p.outdated || p.untold) && cause != nil {
 		r.session.PutBack(req.NamespacedName, cause)
+	}
+	if isForbidden(p.err) {
+		r.session.Refused(req.NamespacedName)
 	}
 	return p.requeue()
 }

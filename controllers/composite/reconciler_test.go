@@ -22,6 +22,7 @@ import (
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	commonv1 "github.com/crosswatch-io/crosswatch/api/common/v1"
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	"github.com/crosswatch-io/crosswatch/internal/apifault"
 	"github.com/crosswatch-io/crosswatch/internal/composer/fakeapi"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/internal/function"
@@ -176,6 +177,7 @@ func TestReconcileErrors(t *testing.T) {
 		err     error
 		want    string
 		retried bool
+		refused bool
 	}{
 		"Function":  {reason: "Trying again may help.", err: errors.New("unreachable"), want: commonv1.ReasonReconcileError, retried: true},
 		"Starting":  {reason: "The watch wakes the XR.", err: watch(engine.Starting), want: commonv1.ReasonWaitingForWatch},
@@ -183,6 +185,11 @@ func TestReconcileErrors(t *testing.T) {
 		"Both": {
 			reason: "The watch mends but one of them.", err: errors.Join(watch(engine.Forbidden), errors.New("unreachable")),
 			want: commonv1.ReasonReconcileError, retried: true,
+		},
+		"Refused": {
+			reason: "A grant may come earlier than the next try.",
+			err:    errors.Join(errors.New("other"), fmt.Errorf("apply: %w", apifault.Stable(apierrors.NewForbidden(schema.GroupResource{}, "a", nil)))),
+			want:   commonv1.ReasonReconcileError, retried: true, refused: true,
 		},
 	}
 	for name, tc := range cases {
@@ -192,6 +199,9 @@ func TestReconcileErrors(t *testing.T) {
 			_, err := w.reconcile(t)
 			if got := err != nil; got != tc.retried {
 				t.Errorf("%s Error: %v", tc.reason, err)
+			}
+			if got := w.refused == 1; got != tc.refused {
+				t.Errorf("%s Refused %d times", tc.reason, w.refused)
 			}
 			if c := w.condition(t, commonv1.TypeSynced); c.Reason != tc.want || c.Status != corev1.ConditionFalse {
 				t.Errorf("%s Condition: %+v", tc.reason, c)

@@ -6,9 +6,11 @@ package composite
 import (
 	"errors"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -152,6 +154,20 @@ func isOnlyWatches(err error) bool {
 			}
 		}
 		return len(e.Unwrap()) > 0
+	}
+	return false
+}
+
+// isForbidden reports whether one of the causes of an error is that the operator may
+// not do something.
+func isForbidden(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // walks the chain itself
+	case apierrors.APIStatus:
+		return e.Status().Reason == metav1.StatusReasonForbidden
+	case interface{ Unwrap() error }:
+		return isForbidden(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), isForbidden)
 	}
 	return false
 }
