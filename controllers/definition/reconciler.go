@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -52,6 +53,7 @@ type Config struct {
 	Engine Engine
 	// Controller describes the controller of the XR kind that the XRD defines.
 	Controller func(xrd *v1.CompositeResourceDefinition) engine.ControllerOptions
+	Clock      clock.PassiveClock
 }
 
 func (c Config) validate() error {
@@ -66,6 +68,8 @@ func (c Config) validate() error {
 		return errors.New("cannot reconcile XRDs without an engine")
 	case c.Controller == nil:
 		return errors.New("cannot reconcile XRDs without XR controllers")
+	case c.Clock == nil:
+		return errors.New("cannot reconcile XRDs without a clock")
 	}
 	for _, name := range []string{RoleComposites, RoleView, RoleEdit} {
 		if c.Roles[name] == nil {

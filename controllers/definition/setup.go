@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,7 +48,7 @@ func Setup(mgr ctrl.Manager, c Config, kindChanged func(crd schema.GroupResource
 	if err != nil {
 		return fmt.Errorf("cannot set up discovery for the controller of XRDs: %w", err)
 	}
-	a := newAccess(c.Client, newVacancies(api.RESTClient(), clock.RealClock{}), c.Roles, clock.RealClock{})
+	a := newAccess(c.Client, newVacancies(api.RESTClient(), c.Clock), c.Roles, c.Clock)
 	if err := setupAccess(mgr, a, c.Roles); err != nil {
 		return fmt.Errorf("cannot set up the controller of ClusterRoles: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -66,7 +65,7 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 	if err != nil {
 		return nil, err
 	}
-	responses, err := function.NewResponses(function.ResponsesConfig{Bytes: o.FunctionCacheBytes, Clock: clock.RealClock{}})
+	responses, err := function.NewResponses(function.ResponsesConfig{Bytes: o.FunctionCacheBytes, Clock: o.Clock})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 			Trackers:         dependency.NewRegistry(),
 			SweepInterval:    o.SweepInterval,
 			VerifyInterval:   o.VerifyInterval,
-			FailureTolerance: engine.DefaultFailureTolerance,
+			FailureTolerance: o.FailureTolerance,
 			Log:              mgr.GetLogger().WithName("engine"),
 		}),
 	}, nil
@@ -104,12 +103,12 @@ func (op *operator) close() {
 
 // newRunner adds to the config what all operators have.
 func newRunner(mgr ctrl.Manager, o Options, c clients, config function.RunnerConfig) (*function.Runner, error) {
-	schemas, err := function.NewSchemas(function.SchemasConfig{Published: c.discovery.OpenAPIV3(), Clock: clock.RealClock{}})
+	schemas, err := function.NewSchemas(function.SchemasConfig{Published: c.discovery.OpenAPIV3(), Clock: o.Clock})
 	if err != nil {
 		return nil, err
 	}
 	config.Schemas = schemas
-	config.Clock = clock.RealClock{}
+	config.Clock = o.Clock
 	config.DefaultTTL = o.DefaultResponseTTL
 	config.Functions = mgr.GetClient()
 	return function.NewRunner(config)
@@ -134,6 +133,7 @@ func (op *operator) setUp(ctx context.Context) error {
 		Roles:      op.roles,
 		Engine:     op.engine,
 		Controller: op.controllerOf,
+		Clock:      op.options.Clock,
 	}, op.engine.KindChanged)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (op *operator) setUp(ctx context.Context) error {
 		Operator: v1alpha1.OperatorInfo{Version: Version(), Leader: op.identity},
 		Interval: op.options.StatusInterval,
 		Metrics:  metrics.Registry,
-		Clock:    clock.RealClock{},
+		Clock:    op.options.Clock,
 		Log:      mgr.GetLogger().WithName("watchstatus"),
 	})
 }
@@ -166,7 +166,7 @@ func (op *operator) functionsConfig() functions.Config {
 			Dynamic:          op.clients.dynamic,
 			Namespace:        op.options.Namespace,
 			Lifetimes:        functions.DefaultLifetimes(),
-			Clock:            clock.RealClock{},
+			Clock:            op.options.Clock,
 			AllowDevelopment: op.options.AllowDevelopmentFunctions,
 		}
 	}
@@ -184,7 +184,7 @@ func (op *operator) controllerOf(xrd *v1.CompositeResourceDefinition) engine.Con
 		Composer:     composer.New(composer.Config{Runner: op.runner, Applier: applier, Client: op.clients.dynamic}),
 		Applier:      applier,
 		Events:       op.mgr.GetEventRecorder("crosswatch"),
-		Clock:        clock.RealClock{},
+		Clock:        o.Clock,
 		SyncInterval: o.SyncInterval,
 		Definition:   xrd.Name,
 		Scope:        xrd.GetScope(),

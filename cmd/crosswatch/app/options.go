@@ -7,6 +7,9 @@ import (
 	"flag"
 	"time"
 
+	"k8s.io/utils/clock"
+
+	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/internal/function"
 )
 
@@ -65,6 +68,11 @@ type Options struct {
 	RetryBaseDelay, RetryMaxDelay time.Duration
 	// FunctionCallTimeout is how long one call of a function may take. It has no flag, either.
 	FunctionCallTimeout time.Duration
+	// FailureTolerance is for how long a watch may fail before it counts as failed, and the API server may leave requests without
+	// an answer before the operator is not ready. It has no flag.
+	FailureTolerance time.Duration
+	// Clock says what time it is. It has no flag.
+	Clock clock.Clock
 }
 
 // Values of FunctionRuntime, LogLevel and LogFormat.
@@ -104,6 +112,8 @@ func NewOptions() Options {
 		RetryBaseDelay:           time.Second,
 		RetryMaxDelay:            time.Minute,
 		FunctionCallTimeout:      function.DefaultCallTimeout,
+		FailureTolerance:         engine.DefaultFailureTolerance,
+		Clock:                    clock.RealClock{},
 	}
 }
 

@@ -6,7 +6,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -38,7 +37,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return err
 	}
 	defer utilnet.CloseIdleConnectionsFor(mgr.GetHTTPClient().Transport)
-	if err := refuseBesideOther(ctx, mgr.GetAPIReader(), time.Now()); err != nil {
+	if err := refuseBesideOther(ctx, mgr.GetAPIReader(), o.Clock.Now()); err != nil {
 		return err
 	}
 	if err := startInformers(ctx, mgr.GetCache(), o); err != nil {

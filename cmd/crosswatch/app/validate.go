@@ -42,6 +42,8 @@ func (o *Options) Validate() error {
 		validateOneOf("--log-level", o.LogLevel, LogLevelDebug, LogLevelInfo, LogLevelError),
 		validateOneOf("--log-format", o.LogFormat, LogFormatJSON, LogFormatConsole),
 		o.validateRetries(),
+		validateInterval("failure tolerance", o.FailureTolerance),
+		o.validateClock(),
 	)
 }
 
@@ -96,6 +98,13 @@ func (o *Options) validateConcurrency() error {
 func (o *Options) validateRetries() error {
 	if o.RetryBaseDelay <= 0 || o.RetryMaxDelay < o.RetryBaseDelay {
 		return fmt.Errorf("retry delays: want 0 < base <= max, not base %s and max %s", o.RetryBaseDelay, o.RetryMaxDelay)
+	}
+	return nil
+}
+
+func (o *Options) validateClock() error {
+	if o.Clock == nil {
+		return errors.New("clock: want one")
 	}
 	return nil
 }
