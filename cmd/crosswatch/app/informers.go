@@ -80,12 +80,15 @@ func (r *readiness) check(*http.Request) error {
 	return nil
 }
 
-func addProbes(mgr ctrl.Manager) error {
+// addProbes serves that the process runs, and that it can work: it knows the operator's own kinds, and the API server answers.
+// That it does not is no reason to restart it.
+func addProbes(mgr ctrl.Manager, api *reach) error {
 	r := &readiness{}
 	err := errors.Join(
 		mgr.Add(r),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("synced", r.check),
+		mgr.AddReadyzCheck("api-server", api.check),
 	)
 	if err != nil {
 		return fmt.Errorf("cannot set up the probes: %w", err)

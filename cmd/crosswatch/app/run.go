@@ -32,7 +32,9 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(clientConfig(cfg), o, identity, logger)
+	cfg, api := clientConfig(cfg), newReach(o)
+	cfg.Wrap(api.watch)
+	mgr, err := newManager(cfg, o, identity, logger)
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := op.setUp(ctx); err != nil {
 		return err
 	}
-	if err := addProbes(mgr); err != nil {
+	if err := addProbes(mgr, api); err != nil {
 		return err
 	}
 	if err := mgr.Start(ctx); err != nil {
