@@ -47,9 +47,13 @@ type responseKey struct {
 }
 
 type kept struct {
-	encoded []byte
-	expires time.Time
+	encoded       []byte
+	made, expires time.Time
 }
+
+// isGood says whether an answer may be given again. One from a time to come was
+// given before the clock was set back, and nobody knows how old it is.
+func (k kept) isGood(now time.Time) bool { return !now.Before(k.made) && now.Before(k.expires) }
 
 // keptBytes is what a response takes beyond its own bytes and those of what finds
 // it.
@@ -109,7 +113,7 @@ func (r *Responses) take(key responseKey) (answered, bool) {
 		return answered{}, false
 	}
 	found, ok := r.kept.GetIfPresent(key)
-	if !ok || !r.clock.Now().Before(found.expires) {
+	if !ok || !found.isGood(r.clock.Now()) {
 		return answered{}, false
 	}
 	resp, err := NewResponse(found.encoded)
@@ -121,8 +125,9 @@ func (r *Responses) take(key responseKey) (answered, bool) {
 
 // put keeps the answer to the request until it expires.
 func (r *Responses) put(key responseKey, answer answered) {
-	if r.kept == nil || !r.clock.Now().Before(answer.expires) {
+	answered := kept{encoded: answer.encoded, made: r.clock.Now(), expires: answer.expires}
+	if r.kept == nil || !answered.isGood(answered.made) {
 		return
 	}
-	r.kept.Set(key, kept{encoded: answer.encoded, expires: answer.expires})
+	r.kept.Set(key, answered)
 }

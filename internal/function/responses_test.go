@@ -398,3 +398,17 @@ func TestTheSameRequestIsNotMadeTwiceInARun(t *testing.T) {
 		}
 	}
 }
+
+// A clock that is set back must not make an answer good for longer than its TTL.
+func TestAnAnswerFromATimeToComeIsNotGivenAgain(t *testing.T) {
+	k := newKeeper(t, says(time.Second, nil))
+	in := newCluster()
+	k.run(t, in)
+	k.pass(-time.Hour)
+	if k.run(t, in); k.calls() != 2 {
+		t.Errorf("%d calls, want another once the clock is set back", k.calls())
+	}
+	if k.run(t, in); k.calls() != 2 {
+		t.Errorf("%d calls, want that the answer since then is given again", k.calls())
+	}
+}
