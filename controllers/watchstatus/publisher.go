@@ -258,9 +258,17 @@ func (p *Publisher) firstDue(published *v1alpha1.DependencyWatchStatus) time.Tim
 	return written.Add(p.interval)
 }
 
+// isDue says whether the object is to be looked at now. What would be due later than an interval can make it was put off before the
+// clock was set back.
 func (p *Publisher) isDue(name string) bool {
 	due, ok := p.due[name]
-	return ok && !due.After(p.clock.Now())
+	left := due.Sub(p.clock.Now())
+	return ok && (left <= 0 || left > longest(p.interval))
+}
+
+// longest is how long an interval can be that is jittered.
+func longest(interval time.Duration) time.Duration {
+	return time.Duration(float64(interval) * (1 + jitter))
 }
 
 // deleteStale deletes the objects that nothing schedules, being those of no XRD. It tries each once an interval at most.
@@ -272,7 +280,7 @@ func (p *Publisher) deleteStale(ctx context.Context, published map[string]*v1alp
 			continue
 		}
 		tried[name] = p.tried[name]
-		if p.clock.Since(p.tried[name]) < p.interval {
+		if ago := p.clock.Since(p.tried[name]); ago >= 0 && ago < p.interval {
 			continue
 		}
 		tried[name] = p.clock.Now()

@@ -600,3 +600,22 @@ func TestNewPublisherNeedsAllOfItsConfig(t *testing.T) {
 		}
 	}
 }
+
+// An hour would pass, and more, before an object were due again that was due at a time of the clock before that was set back.
+func TestAClockThatIsSetBackHoldsUpNothing(t *testing.T) {
+	gone := &v1alpha1.DependencyWatchStatus{ObjectMeta: metav1.ObjectMeta{Name: "gone.example.org", UID: "1"}}
+	p := newPublisherTest(t, gone)
+	p.refuse[gone.Name] = errors.New("not now")
+	_ = p.Publish(t.Context()) // says why
+	delete(p.refuse, gone.Name)
+	before := p.all()["cluster"].Status.LastPublishedTime
+
+	p.clock.SetTime(p.clock.Now().Add(-time.Hour))
+	after := p.publish()
+	if !after["cluster"].Status.LastPublishedTime.Before(before) {
+		t.Error("the cluster's object was not published again")
+	}
+	if _, ok := after[gone.Name]; ok {
+		t.Error("the deletion that was refused was not tried again")
+	}
+}
