@@ -98,7 +98,13 @@ func (p *Proxy) identify(client *rest.Config) error {
 
 func (p *Proxy) newForward(target *url.URL) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if p, ok := r.In.Context().Value(passageKey{}).(passage); ok && p.request.Verb == verbWatch {
+				// A part of an event could not be put into a stream that is compressed.
+				r.Out.Header.Set("Accept-Encoding", "identity")
+			}
+		},
 		Transport:      p.transport,
 		FlushInterval:  -1, // each event of a watch as it comes
 		ModifyResponse: p.follow,
