@@ -44,7 +44,7 @@ func (p *pass) tell() {
 
 // tellCause names the object, other than the XR itself, whose change had an effect.
 func (p *pass) tellCause() {
-	if p.cause == nil || !p.out.Wrote && !p.statusSent {
+	if p.cause == nil || len(p.out.Wrote) == 0 && !p.statusSent {
 		return
 	}
 	if p.cause.Object == p.key && p.cause.Kind == p.before.GroupVersionKind() {
@@ -81,6 +81,8 @@ func isNews(was *commonv1.Condition, c commonv1.Condition) bool {
 		return false
 	case c.Type == commonv1.TypeSynced && c.Status != corev1.ConditionTrue:
 		return was == nil || !was.Same(c)
+	case c.Type == commonv1.TypeResponsive && was == nil:
+		return true // it is not said of a new XR
 	case was == nil || isWait(*was):
 		return false
 	}

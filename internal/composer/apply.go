@@ -36,7 +36,9 @@ func (r *run) applyOne(ctx context.Context, one *resource) error {
 		return fmt.Errorf("%s is controlled by %s %q", one.ref, controller.Kind, controller.Name)
 	}
 	_, sent, err := r.applier.Apply(ctx, intent)
-	r.out.Wrote = r.out.Wrote || sent
+	if sent {
+		r.out.Wrote = append(r.out.Wrote, one.ref)
+	}
 	if apierrors.IsInvalid(err) {
 		r.warn(ReasonInvalidResource, "resource %q: cannot apply %s: %s", one.name, one.ref, err)
 	}

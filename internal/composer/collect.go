@@ -45,7 +45,9 @@ func (r *run) remove(ctx context.Context, o *observation) error {
 		PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
 		Preconditions:     &metav1.Preconditions{UID: ptr.To(o.object.GetUID())},
 	})
-	r.out.Wrote = r.out.Wrote || err == nil
+	if err == nil {
+		r.out.Wrote = append(r.out.Wrote, o.ref)
+	}
 	// In either case that object is gone, and its event is on its way.
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

@@ -91,9 +91,9 @@ type Output struct {
 	// Results in the order in which they arose. A fatal one is the run's error instead.
 	Results []Result
 
-	// Wrote says that the run changed something: a composed resource, or what the
-	// XR refers to.
-	Wrote bool
+	// Wrote is what the run changed: composed resources, and the XR itself if what it
+	// refers to is another now.
+	Wrote []dependency.Reference
 
 	// Expires is when the first of the steps' answers does that does; zero if none does.
 	Expires time.Time

@@ -40,7 +40,11 @@ func (r *run) reference(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot write the references to composed resources: %w", err)
 	}
-	r.out.Wrote = r.out.Wrote || sent
+	if sent {
+		r.out.Wrote = append(r.out.Wrote, dependency.Reference{
+			GVK: r.in.XR.GroupVersionKind(), Namespace: r.key.Namespace, Name: r.key.Name,
+		})
+	}
 	r.out.XR = xr.New(stored, r.in.Scope == v1.ScopeLegacyCluster)
 	return nil
 }
