@@ -54,6 +54,8 @@ type world struct {
 	settled    int
 	refused    int
 	cause      *engine.Cause
+	circuit    engine.Circuit
+	wrote      []string // by runs, of whatever cause
 	results    []string
 
 	respond func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse
@@ -157,8 +159,16 @@ func (w *world) PutBack(_ types.NamespacedName, cause *engine.Cause) { w.cause =
 func (w *world) Refused(types.NamespacedName)                        { w.refused++ }
 func (w *world) Reconciled(result string)                            { w.results = append(w.results, result) }
 func (w *world) Wrote(*unstructured.Unstructured)                    {}
+func (w *world) Circuit(types.NamespacedName) engine.Circuit         { return w.circuit }
 func (w *world) Settle(types.NamespacedName)                         { w.settled++ }
 func (w *world) Resource() (schema.GroupVersionResource, bool)       { return apps, true }
+
+// Ran implements session: it keeps what runs wrote.
+func (w *world) Ran(_ types.NamespacedName, _ *engine.Cause, wrote []dependency.Reference) {
+	for _, ref := range wrote {
+		w.wrote = append(w.wrote, ref.GVK.Kind+" "+ref.Name)
+	}
+}
 
 func (w *world) Require(_ context.Context, xr types.NamespacedName, r dependency.Requirement) (function.Reader, error) {
 	w.Tracker.Require(xr, r)

@@ -20,7 +20,8 @@ func (p *pass) pause(ctx context.Context) error {
 	if status == nil {
 		status = map[string]any{}
 	}
-	p.conditions = paused(p.keptConditions())
+	kept := p.keptConditions()
+	p.conditions = replaced(paused(kept), responsive(kept, p.session.Circuit(p.key))...)
 	setConditions(status, dated(p.conditions, p.xr.Conditions(), p.config.Clock.Now()))
 	if err := p.applyStatus(ctx, status); err != nil {
 		return fmt.Errorf("cannot write that reconciling is paused: %w", err)
@@ -32,11 +33,14 @@ func (p *pass) pause(ctx context.Context) error {
 // paused replaces what was said of syncing, and keeps all else.
 func paused(kept []commonv1.Condition) []commonv1.Condition {
 	synced := commonv1.False(commonv1.TypeSynced, commonv1.ReasonReconcilePaused, pausedMessage)
-	others := slices.DeleteFunc(slices.Clone(kept), func(c commonv1.Condition) bool {
-		if c.Type == synced.Type {
-			synced.ObservedGeneration = c.ObservedGeneration
-		}
-		return c.Type == synced.Type
-	})
-	return append(others, synced)
+	if last := find(kept, synced.Type); last != nil {
+		synced.ObservedGeneration = last.ObservedGeneration
+	}
+	return replaced(kept, synced)
+}
+
+// replaced returns the conditions with some instead of those of the same types.
+func replaced(conditions []commonv1.Condition, by ...commonv1.Condition) []commonv1.Condition {
+	others := slices.DeleteFunc(slices.Clone(conditions), func(c commonv1.Condition) bool { return find(by, c.Type) != nil })
+	return append(others, by...)
 }

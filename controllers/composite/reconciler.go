@@ -48,6 +48,10 @@ type runs interface {
 	Refused(xr types.NamespacedName)
 	Wrote(obj *unstructured.Unstructured)
 	Settle(xr types.NamespacedName)
+	// Ran ends a run: what it was for, and what it wrote. Circuit says how far the XR
+	// is slowed because of such writes.
+	Ran(xr types.NamespacedName, cause *engine.Cause, wrote []dependency.Reference)
+	Circuit(xr types.NamespacedName) engine.Circuit
 	// Reconciled counts a run by what it came to.
 	Reconciled(result string)
 }
@@ -99,6 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	p := r.newPass(req.NamespacedName, stored, resource)
 	p.cause = cause
 	r.session.Reconciled(p.reconcile(ctx))
+	r.session.Ran(req.NamespacedName, cause, p.wrote())
 	if (p.outdated || p.untold) && cause != nil {
 		r.session.PutBack(req.NamespacedName, cause)
 	}
@@ -139,6 +144,7 @@ type pass struct {
 	conditions  []commonv1.Condition            // by writeStatus
 	statusSent  bool                            // by writeStatus
 	statusShown bool                            // by writeStatus: the XR shows the conditions
+	wroteXR     bool                            // by stored
 
 	// cause is what woke the XR, nil if no event did.
 	cause *engine.Cause
@@ -248,5 +254,17 @@ func (p *pass) compose(ctx context.Context) error {
 // stored takes what the API server answered to a write to the XR.
 func (p *pass) stored(obj *unstructured.Unstructured) {
 	p.xr = p.typed(obj)
+	p.wroteXR = true
 	p.session.Wrote(obj)
+}
+
+// wrote returns all that this pass changed.
+func (p *pass) wrote() []dependency.Reference {
+	wrote := p.out.Wrote
+	if p.wroteXR {
+		wrote = append(wrote, dependency.Reference{
+			GVK: p.before.GroupVersionKind(), Namespace: p.key.Namespace, Name: p.key.Name,
+		})
+	}
+	return wrote
 }

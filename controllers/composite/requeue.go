@@ -43,7 +43,7 @@ func (p *pass) requeue() (reconcile.Result, error) {
 	case p.err != nil && !isOnlyWatches(p.err):
 		return reconcile.Result{}, p.err
 	case p.outdated:
-		return reconcile.Result{RequeueAfter: catchUp}, nil
+		return reconcile.Result{RequeueAfter: max(catchUp, p.session.Circuit(p.key).Wait)}, nil
 	}
 	now := p.config.Clock.Now()
 	resync := untilResync(now, p.xr.GetUID(), p.config.SyncInterval)

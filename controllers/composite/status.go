@@ -72,7 +72,9 @@ func (p *pass) status() map[string]any {
 		status = map[string]any{}
 	}
 	p.acknowledge(status)
-	p.conditions = conditionsOf(p.keptConditions(), p.out, p.err, p.xr.GetGeneration())
+	kept := p.keptConditions()
+	p.conditions = conditionsOf(kept, p.out, p.err, p.xr.GetGeneration())
+	p.conditions = append(p.conditions, responsive(kept, p.session.Circuit(p.key))...)
 	setConditions(status, dated(p.conditions, p.xr.Conditions(), p.config.Clock.Now()))
 	return status
 }

@@ -150,7 +150,7 @@ func (b *Breaker) Charge(now time.Time, c Charge) (opened bool) {
 	if b.full.Sub(now) <= b.budget {
 		return false
 	}
-	b.full = now.Add(b.budget)
+	b.full = now.Add(b.most())
 	b.open, b.loop = true, b.suspect.Loop
 	b.pause = b.settings.Refill
 	b.next = now.Add(b.pause)
@@ -165,10 +165,14 @@ func (b *Breaker) chargeOpen(now time.Time, c Charge) {
 	}
 	b.next = now.Add(b.pause)
 	b.full = b.full.Add(cost)
-	if most := now.Add(b.budget); b.full.After(most) {
+	if most := now.Add(b.most()); b.full.After(most) {
 		b.full = most
 	}
 }
+
+// most is how much an XR can owe: its budget, or else as much as has to come back
+// before the breaker closes.
+func (b *Breaker) most() time.Duration { return max(b.budget, b.settings.Recovery) }
 
 // Open returns what the breaker is open for, and whether it is open. It stays the
 // same until the breaker closes.

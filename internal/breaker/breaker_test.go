@@ -121,7 +121,7 @@ func TestPauses(t *testing.T) {
 		rewrote bool
 		want    []time.Duration
 	}{
-		"of a fight over one object get longer":               {rewrote: true, want: s(1, 2, 4, 8, 16, 30, 30, 30)},
+		"of a fight over one object get longer":              {rewrote: true, want: s(1, 2, 4, 8, 16, 30, 30, 30)},
 		"of an XR that answers another object stay as short": {rewrote: false, want: s(1, 1, 1, 1, 1, 1, 1, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (m *model) charge(c Charge) (opened bool) {
 	if !m.open {
 		m.spent += m.settings.Refill
 		if m.spent > m.budget {
-			m.open, m.pause, m.spent = true, m.settings.Refill, m.budget
+			m.open, m.pause, m.spent = true, m.settings.Refill, max(m.budget, m.settings.Recovery)
 			return true
 		}
 		return false
@@ -57,8 +57,8 @@ func (m *model) charge(c Charge) (opened bool) {
 	} else {
 		m.spent += m.settings.Refill + m.settings.Refill
 	}
-	if m.spent > m.budget {
-		m.spent = m.budget
+	if most := max(m.budget, m.settings.Recovery); m.spent > most {
+		m.spent = most
 	}
 	return false
 }

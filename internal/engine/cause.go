@@ -4,7 +4,9 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -20,11 +22,38 @@ type Cause struct {
 	Object types.NamespacedName
 
 	at time.Time
+
+	// free says that this is nothing that an XR's own writes could have led to: its
+	// creation or deletion, or what the operator itself made of a Composition or a
+	// Function. No breaker has it wait, or charges for what it leads to.
+	free bool
+	// byUser says that this may be what a user did to the XR, or some tool for a user:
+	// which of them can't be told. No breaker has it wait for long.
+	byUser bool
 }
 
 func causeOf(kind schema.GroupVersionKind, obj *unstructured.Unstructured) *Cause {
 	return &Cause{Kind: kind, Object: nameOf(obj), at: time.Now()}
 }
+
+// causeOnXR is that of an event on an XR itself.
+func causeOnXR(kind schema.GroupVersionKind, old, current *unstructured.Unstructured) *Cause {
+	cause := causeOf(kind, cmp.Or(current, old))
+	switch {
+	case old == nil || current == nil || old.GetUID() != current.GetUID():
+		cause.free = true
+	case current.GetDeletionTimestamp() != nil && old.GetDeletionTimestamp() == nil:
+		cause.free = true
+	default:
+		cause.byUser = old.GetGeneration() != current.GetGeneration() ||
+			!maps.Equal(old.GetAnnotations(), current.GetAnnotations())
+	}
+	return cause
+}
+
+// charges says that the XR is charged for what it writes because of this. What came
+// of no event is no answer to anything.
+func (c *Cause) charges() bool { return c != nil && !c.free }
 
 // String names the object as people write it: kind, and namespace/name.
 func (c *Cause) String() string {
@@ -36,16 +65,17 @@ func (c *Cause) String() string {
 }
 
 // Wake enqueues the XRs because an object changed whose kind the operator watches
-// by itself, such as a Composition.
+// by itself, such as a Composition. An XR is not charged for what it writes then, and
+// does not wait: a new revision may be what ends its loop.
 func (c *Controller) Wake(kind schema.GroupVersionKind, object types.NamespacedName, xrs ...types.NamespacedName) {
-	c.wake(&Cause{Kind: kind, Object: object, at: time.Now()}, xrs...)
+	c.wake(&Cause{Kind: kind, Object: object, at: time.Now(), free: true}, xrs...)
 }
 
 // wake enqueues the XRs because of an event.
 func (c *Controller) wake(cause *Cause, xrs ...types.NamespacedName) {
 	c.causes.add(cause, xrs...)
 	c.metrics.enqueued.Add(float64(len(xrs)))
-	c.Enqueue(xrs...)
+	c.enqueueFor(cause, xrs)
 }
 
 // Cause takes, at the start of a run, what that run is for: nil if no event asked

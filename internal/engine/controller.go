@@ -8,6 +8,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,10 +19,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/crosswatch-io/crosswatch/internal/breaker"
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/store"
 	"github.com/crosswatch-io/crosswatch/internal/xr"
@@ -63,8 +64,9 @@ type Controller struct {
 
 	mu   sync.Mutex
 	runs map[types.NamespacedName]*run // guarded by mu
-	// settled counts the runs of which settled is true. Guarded by mu.
-	settled int
+	// settled counts the runs of which settled is true, open those whose circuit is
+	// open. Guarded by mu.
+	settled, open int
 }
 
 // run is what is remembered of an XR between its runs.
@@ -78,6 +80,10 @@ type run struct {
 	// wrote is the resource version of our last write to the XR.
 	wrote   string
 	settled bool
+	// breaker is nil until the XR is charged for the first time.
+	breaker *breaker.Breaker
+	// dependencies is how many references the last run that succeeded left.
+	dependencies int
 }
 
 // newController returns a controller that has no tracker and no metrics until it
@@ -139,22 +145,10 @@ func (c *Controller) Tracker() *dependency.Tracker { return c.tracker }
 
 // Enqueue asks for a run of each XR, as an event does.
 func (c *Controller) Enqueue(xrs ...types.NamespacedName) {
-	c.add(0, xrs...)
+	c.add(priorityEvent, xrs...)
 }
 
-func (c *Controller) add(priority int, xrs ...types.NamespacedName) {
-	select {
-	case <-c.queueReady:
-	default:
-		return // whatever runs later reads what is there by then
-	}
-	for _, name := range xrs {
-		c.sights.ask(name)
-		c.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, reconcile.Request{NamespacedName: name})
-	}
-}
-
-// enqueueAll asks for a run of every XR, behind whatever is urgent. Those that
+// enqueueAll asks for a run of every XR, behind whatever else is to run. Those that
 // are remembered and gone are among them: their deletion may have been missed
 // while nobody watched, and their own run is what forgets them.
 func (c *Controller) enqueueAll(informer *store.Informer) {
@@ -163,10 +157,10 @@ func (c *Controller) enqueueAll(informer *store.Informer) {
 		present[nameOf(obj)] = obj.GetUID()
 	}
 	for _, name := range c.unsettleOthers(present) {
-		c.add(handler.LowPriority, name)
+		c.add(priorityBacklog, name)
 	}
 	for name := range present {
-		c.add(handler.LowPriority, name)
+		c.add(priorityBacklog, name)
 	}
 }
 
@@ -205,7 +199,7 @@ func (c *Controller) handOver() map[types.NamespacedName]*run {
 func (c *Controller) onXR(old, current *unstructured.Unstructured) bool {
 	if current == nil {
 		c.unsettle(nameOf(old))
-		c.wake(causeOf(c.kind, old), nameOf(old))
+		c.wake(causeOnXR(c.kind, old, nil), nameOf(old))
 		return true
 	}
 	view := xr.WakeHash(current)
@@ -216,7 +210,7 @@ func (c *Controller) onXR(old, current *unstructured.Unstructured) bool {
 	if same {
 		return false
 	}
-	c.wake(causeOf(c.kind, current), nameOf(current))
+	c.wake(causeOnXR(c.kind, old, current), nameOf(current))
 	return true
 }
 
@@ -301,6 +295,7 @@ func (c *Controller) Begin(name types.NamespacedName) (obj *unstructured.Unstruc
 	fresh = r.wrote == "" || !older(obj.GetResourceVersion(), r.wrote)
 	if fresh {
 		r.view, r.known = view, true
+		c.startLocked(r, time.Now())
 	}
 	c.mu.Unlock()
 
@@ -337,6 +332,11 @@ func (c *Controller) Requirements(name types.NamespacedName, step string) []depe
 func (c *Controller) Track(name types.NamespacedName, composed []dependency.Reference, required []dependency.Requirement) {
 	c.tracker.Track(name, composed, required)
 	c.sights.settle(name, composed, required)
+	c.mu.Lock()
+	if r, ok := c.runs[name]; ok {
+		r.dependencies = len(composed) + len(required)
+	}
+	c.mu.Unlock()
 	c.Settle(name)
 }
 
@@ -358,6 +358,9 @@ func (c *Controller) Forget(name types.NamespacedName) {
 func (c *Controller) dropLocked(name types.NamespacedName) {
 	if r, ok := c.runs[name]; ok {
 		c.unsettleLocked(r)
+		if r.isOpen() {
+			c.countOpenLocked(-1)
+		}
 	}
 	delete(c.runs, name)
 }

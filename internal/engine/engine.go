@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crosswatch-io/crosswatch/internal/breaker"
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
@@ -40,7 +41,9 @@ type Config struct {
 	VerifyInterval time.Duration
 	// Timing bounds the requests of watches. What is zero takes its default.
 	Timing store.Timing
-	Log    logr.Logger
+	// Breaker is when an XR that writes what somebody undoes is slowed, and how far.
+	Breaker breaker.Settings
+	Log     logr.Logger
 }
 
 // DefaultFailureTolerance is longer than a restart of an API server takes.
@@ -57,6 +60,7 @@ type Engine struct {
 	failureTolerance time.Duration
 	verifyInterval   time.Duration
 	timing           store.Timing
+	breaker          breaker.Settings
 	log              logr.Logger
 
 	// ctx ends when Run does; everything the engine starts ends with it.
@@ -87,6 +91,7 @@ func New(c Config) *Engine {
 		failureTolerance: c.FailureTolerance,
 		verifyInterval:   c.VerifyInterval,
 		timing:           c.Timing.OrDefaults(),
+		breaker:          c.Breaker,
 		log:              c.Log,
 		ctx:              ctx,
 		cancel:           cancel,

@@ -61,11 +61,20 @@ var (
 		Name: "crosswatch_reconciles_total",
 		Help: "Reconciles of XRs, by what they came to.",
 	}, []string{labelController, labelResult})
+
+	circuitOpenings = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crosswatch_circuit_openings_total",
+		Help: "Times that an XR was found in a loop of writes, and slowed.",
+	}, []string{labelController})
+	circuitsOpen = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "crosswatch_circuits_open",
+		Help: "XRs that are slowed, since they are in a loop of writes.",
+	}, []string{labelController})
 )
 
 func init() {
 	metrics.Registry.MustRegister(watchStarts, watchStops, watchTransitions, watchFailures,
-		eventsReceived, eventsMatched, eventsEnqueued, eventLatency, missedChanges, reconciles)
+		eventsReceived, eventsMatched, eventsEnqueued, eventLatency, missedChanges, reconciles, circuitOpenings, circuitsOpen)
 }
 
 // controllerMetrics are a controller's series, looked up once: an event must not
@@ -75,16 +84,23 @@ type controllerMetrics struct {
 	missed            prometheus.Counter
 	latency           prometheus.Observer
 	reconciles        *prometheus.CounterVec // by result
+	circuitOpenings   prometheus.Counter
+	circuitsOpen      prometheus.Gauge
 }
 
 func metricsOf(controller string) controllerMetrics {
 	labels := prometheus.Labels{labelController: controller}
+	open := circuitsOpen.With(labels)
+	open.Set(0) // whatever was open in a controller of that name before
 	return controllerMetrics{
 		matched:    eventsMatched.With(labels),
 		enqueued:   eventsEnqueued.With(labels),
 		missed:     missedChanges.With(labels),
 		latency:    eventLatency.With(labels),
 		reconciles: reconciles.MustCurryWith(labels),
+
+		circuitOpenings: circuitOpenings.With(labels),
+		circuitsOpen:    open,
 	}
 }
 
@@ -95,6 +111,8 @@ func dropMetricsOf(controller string) {
 	eventLatency.DeletePartialMatch(labels)
 	missedChanges.DeletePartialMatch(labels)
 	reconciles.DeletePartialMatch(labels)
+	circuitOpenings.DeletePartialMatch(labels)
+	circuitsOpen.DeletePartialMatch(labels)
 }
 
 // Reconciled counts a reconcile of an XR by its result, one of few words.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
@@ -194,7 +193,7 @@ func (e *Engine) fail(ctx context.Context, w *watch, resource string, err error)
 		return
 	}
 	for _, c := range users {
-		c.add(handler.LowPriority, c.dependantsBut(w.gvk, waiters)...)
+		c.add(priorityResync, c.dependantsBut(w.gvk, waiters)...)
 	}
 }
 

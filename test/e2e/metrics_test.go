@@ -78,7 +78,7 @@ func (w *world) scraper() string {
 	return token
 }
 
-// counted returns the sum of a counter's series with these labels, of which those
+// counted returns the sum of a counter's or gauge's series with these labels, of which those
 // with a ! have any value but that.
 func (w *world) counted(name string, labels map[string]string) float64 {
 	w.t.Helper()
@@ -100,7 +100,7 @@ func (w *world) counted(name string, labels map[string]string) float64 {
 				}
 			}
 			if matches {
-				sum += m.GetCounter().GetValue()
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
 	}

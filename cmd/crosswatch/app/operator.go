@@ -90,6 +90,7 @@ func newOperator(ctx context.Context, mgr ctrl.Manager, o Options, identity stri
 			SweepInterval:    o.SweepInterval,
 			VerifyInterval:   o.VerifyInterval,
 			FailureTolerance: o.FailureTolerance,
+			Breaker:          o.Breaker,
 			Log:              mgr.GetLogger().WithName("engine"),
 		}),
 	}, nil

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/crosswatch-io/crosswatch/internal/breaker"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/internal/function"
 )
@@ -73,6 +74,8 @@ type Options struct {
 	FailureTolerance time.Duration
 	// Clock says what time it is. It has no flag.
 	Clock clock.Clock
+	// Breaker is when an XR that writes what somebody undoes is slowed. It has no flag, either.
+	Breaker breaker.Settings
 }
 
 // Values of FunctionRuntime, LogLevel and LogFormat.
@@ -114,6 +117,7 @@ func NewOptions() Options {
 		FunctionCallTimeout:      function.DefaultCallTimeout,
 		FailureTolerance:         engine.DefaultFailureTolerance,
 		Clock:                    clock.RealClock{},
+		Breaker:                  breaker.DefaultSettings(),
 	}
 }
 
