@@ -69,7 +69,7 @@ func seriesOf(t *testing.T, label, value string) map[string]float64 {
 				return l.GetName() == label && l.GetValue() == value
 			})
 			if isOurs && strings.HasPrefix(family.GetName(), "crosswatch_") {
-				series[family.GetName()] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				series[family.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}
@@ -95,6 +95,8 @@ func TestEventsAreCountedUntilTheirControllerIsRemoved(t *testing.T) {
 		"crosswatch_events_enqueued_total":      1,
 		"crosswatch_event_to_reconcile_seconds": 1,
 		"crosswatch_reconciles_total":           1,
+		"crosswatch_circuit_openings_total":     0,
+		"crosswatch_circuits_open":              0,
 	}
 	if diff := cmp.Diff(want, seriesOf(t, "controller", controller)); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)

@@ -78,6 +78,7 @@ func (c *Controller) chargeLocked(r *run, cause *Cause, wrote []dependency.Refer
 
 // startLocked notes that a run of the XR starts.
 func (c *Controller) startLocked(r *run, now time.Time) {
+	r.started = now
 	if r.breaker != nil && r.breaker.Start(now) {
 		c.countOpenLocked(-1)
 	}

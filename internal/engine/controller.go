@@ -80,6 +80,8 @@ type run struct {
 	// wrote is the resource version of our last write to the XR.
 	wrote   string
 	settled bool
+	// started is when the last run did.
+	started time.Time
 	// breaker is nil until the XR is charged for the first time.
 	breaker *breaker.Breaker
 	// dependencies is how many references the last run that succeeded left.

@@ -14,41 +14,68 @@ import (
 )
 
 // The order in which XRs run, if not all can at once: first those that something
-// happened to.
+// happened to, then those whose time has come, last all those that there are when a
+// controller starts.
+//
+// Of those that something happened to, those first that have not run for the longest
+// time: an event that wakes a thousand XRs, again and again, would else have every
+// other XR wait behind all of them, each time. The order is by halves of a minute, each
+// of which is a priority, and not by time, since the queue knows nothing but priorities.
+// An XR that waits gets on: each event that finds it waiting finds it longer without a
+// run. What a user does to an XR, and what else can't be its own doing, is first anyway.
 const (
 	priorityEvent   = 0
 	priorityResync  = handler.LowPriority
 	priorityBacklog = 2 * handler.LowPriority
+
+	// longRest is how long an XR must not have run to be among the first.
+	longRest = time.Minute
+	// halves is how many times longRest is halved: down to about 0.2 s.
+	halves = 8
 )
 
-// enqueueFor asks for a run of each XR because of an event. One whose circuit is
-// open has to wait for its time: the queue keeps an XR once, and runs it as early as
-// anybody asked for.
+// priorityAfter returns the priority of an XR that last ran so long ago.
+func priorityAfter(rest time.Duration) int {
+	below := 0
+	for limit := longRest; rest < limit && below < halves; limit /= 2 {
+		below++
+	}
+	return priorityEvent - below
+}
+
+// A turn is when XRs get theirs.
+type turn struct {
+	after    time.Duration
+	priority int
+}
+
+// turnOfLocked is that of an XR that an event wakes. One whose circuit is open has to
+// wait for its time.
+func (c *Controller) turnOfLocked(xr types.NamespacedName, cause *Cause, now time.Time) turn {
+	r, ok := c.runs[xr]
+	if !ok {
+		return turn{priority: priorityEvent}
+	}
+	t := turn{after: r.wait(cause, now), priority: priorityEvent}
+	if !cause.free && !cause.byUser {
+		t.priority = priorityAfter(now.Sub(r.started))
+	}
+	return t
+}
+
+// enqueueFor asks for a run of each XR because of an event. The queue keeps an XR
+// once, and takes the earliest time and the highest priority that anybody asked for.
 func (c *Controller) enqueueFor(cause *Cause, xrs []types.NamespacedName) {
 	now := time.Now()
-	atOnce := make([]types.NamespacedName, 0, len(xrs))
-	var waits map[types.NamespacedName]time.Duration
+	turns := map[turn][]types.NamespacedName{}
 	c.mu.Lock()
 	for _, xr := range xrs {
-		r, ok := c.runs[xr]
-		if !ok {
-			atOnce = append(atOnce, xr)
-			continue
-		}
-		if wait := r.wait(cause, now); wait > 0 {
-			if waits == nil {
-				waits = map[types.NamespacedName]time.Duration{}
-			}
-			waits[xr] = wait
-			continue
-		}
-		atOnce = append(atOnce, xr)
+		t := c.turnOfLocked(xr, cause, now)
+		turns[t] = append(turns[t], xr)
 	}
 	c.mu.Unlock()
-
-	c.add(priorityEvent, atOnce...)
-	for xr, wait := range waits {
-		c.addAfter(wait, priorityEvent, xr)
+	for t, xrs := range turns {
+		c.addAfter(t.after, t.priority, xrs...)
 	}
 }
 

@@ -9,30 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 )
-
-// missed is how many XRs of the controller the checker found not to be woken.
-func missed(t *testing.T, controller string) float64 {
-	t.Helper()
-	families, err := metrics.Registry.Gather()
-	must(t, err)
-	for _, family := range families {
-		if family.GetName() != "crosswatch_missed_changes_total" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if m.GetLabel()[0].GetValue() == controller {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	t.Fatalf("nothing counts what %s missed", controller)
-	return 0
-}
 
 func TestAnXRThatWasNotWokenIsFoundCountedAndWoken(t *testing.T) {
 	w := newWorld(t, admin, func(c *engine.Config) { c.VerifyInterval = 20 * time.Millisecond })
@@ -66,7 +46,7 @@ func TestAnXRThatWasNotWokenIsFoundCountedAndWoken(t *testing.T) {
 			t.Error("an XR was woken that had seen what there is")
 		}
 	}
-	if got := missed(t, c.Name()); got != 1 {
+	if got := seriesOf(t, "controller", c.Name())["crosswatch_missed_changes_total"]; got != 1 {
 		t.Errorf("%v XRs were found not to be woken, want 1", got)
 	}
 }

@@ -41,7 +41,7 @@ func TestAddFlags(t *testing.T) {
 		FunctionCacheBytes: 6, FunctionMessageLimit: 7, MaxConcurrentReconciles: 5, FunctionRuntime: FunctionRuntimeExternal,
 		AllowDevelopmentFunctions: true, Inspect: "unix:/i", LogLevel: LogLevelDebug, LogFormat: LogFormatConsole,
 		RetryBaseDelay: got.RetryBaseDelay, RetryMaxDelay: got.RetryMaxDelay, FunctionCallTimeout: got.FunctionCallTimeout,
-		FailureTolerance: got.FailureTolerance, Clock: got.Clock,
+		FailureTolerance: got.FailureTolerance, Clock: got.Clock, Breaker: got.Breaker,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
