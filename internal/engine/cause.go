@@ -83,7 +83,7 @@ func (c *Controller) wake(cause *Cause, xrs ...types.NamespacedName) {
 // Active, an earlier failure, or the time.
 func (c *Controller) Cause(xr types.NamespacedName) *Cause {
 	cause := c.causes.take(xr)
-	if cause != nil {
+	if cause != nil && !c.Circuit(xr).Open { // an XR that is slowed waits on purpose
 		c.metrics.latency.Observe(time.Since(cause.at).Seconds())
 	}
 	return cause

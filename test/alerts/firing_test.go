@@ -53,6 +53,7 @@ var well = scenario{
 	`crosswatch_reconciles_total{controller="xclusters",result="synced"}`:           `0x120`,
 	`crosswatch_api_requests_total{verb="update",reason="lease",code="200"}`:        `0+100x120`,
 	`crosswatch_api_requests_total{verb="apply",reason="apply",code="409"}`:         `0+10x120`,
+	`crosswatch_circuits_open{controller="xbuckets"}`:                               `0x120`,
 	`go_gc_heap_live_bytes`:                                                         `400e6x120`,
 	`go_gc_gomemlimit_bytes`:                                                        `1e9x120`,
 }
@@ -227,6 +228,19 @@ func TestAlerts(t *testing.T) {
 				`crosswatch_reconciles_total{controller="xbuckets",result="waiting"}`:  `0+30x120`,
 				`crosswatch_reconciles_total{controller="xbuckets",result="deleting"}`: `0+30x120`,
 				`crosswatch_reconciles_total{controller="xbuckets",result="paused"}`:   `0+30x120`,
+			},
+		},
+
+		{
+			name: "two XRs are in a loop",
+			with: scenario{`crosswatch_circuits_open{controller="xbuckets"}`: `0x10 2x110`},
+			want: firing{`CrosswatchLoops{controller="xbuckets"}`: 15*time.Minute + 11*step},
+		},
+		{
+			name: "an XR is in a loop for ten minutes, then another",
+			with: scenario{
+				`crosswatch_circuits_open{controller="xbuckets"}`:  `1x20 0x100`,
+				`crosswatch_circuits_open{controller="xclusters"}`: `0x30 1x20 0x70`,
 			},
 		},
 
