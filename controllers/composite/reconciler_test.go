@@ -468,6 +468,7 @@ func TestIsNews(t *testing.T) {
 		"WaitedAndSucceeded":  {was: &waiting, now: synced},
 		"WaitedAndFailed":     {was: &waiting, now: failed, want: true},
 		"FollowsFromAnother":  {was: &ready, now: condition("Ready", corev1.ConditionUnknown, "FatalError", "")},
+		"FirstSlowed":         {now: condition("Responsive", corev1.ConditionFalse, "WatchCircuitOpen", "a"), want: true},
 		"OtherReasonForFalse": {was: &unready, now: condition("Ready", corev1.ConditionFalse, "Deleting", "a"), want: true},
 	}
 	for name, tc := range tests {
