@@ -1,0 +1,355 @@
+// Copyright The Crosswatch Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	"github.com/crosswatch-io/crosswatch/test/functions"
+	"github.com/crosswatch-io/crosswatch/test/functions/respond"
+)
+
+// storm is one object that many XRs depend on, changed as fast as the API server takes
+// it, while XRs that have nothing to do with it are looked at.
+type storm struct {
+	*world
+
+	dependants int
+	unrelated  []string // of the dependants' kind, and as many of another; and what they require
+	samples    int      // of the latency of unrelated XRs, before and during the storm
+
+	functions *functions.Server
+	inFlight  inFlight
+	shown     *shown
+}
+
+// inFlight are the calls of a function in progress.
+type inFlight struct {
+	mu    sync.Mutex
+	calls map[types.NamespacedName]int // by XR, of any kind: their names differ
+	most  int                          // that one XR had at once
+}
+
+func (r *inFlight) call(xr types.NamespacedName, call func()) {
+	r.count(xr, 1)
+	defer r.count(xr, -1)
+	call()
+}
+
+func (r *inFlight) count(xr types.NamespacedName, more int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[xr] += more
+	r.most = max(r.most, r.calls[xr])
+}
+
+func (r *inFlight) highest() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.most
+}
+
+// shown is when XRs showed a value in their status, by "name=value".
+type shown struct {
+	mu      sync.Mutex
+	waiting map[string]chan time.Time
+}
+
+// awaits returns where the time arrives at which the XR first shows the value.
+func (s *shown) awaits(name, value string) <-chan time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := make(chan time.Time, 1)
+	s.waiting[name+"="+value] = at
+	return at
+}
+
+func (s *shown) see(xr *unstructured.Unstructured) {
+	value, _, _ := unstructured.NestedString(xr.Object, "status", "value")
+	key := xr.GetName() + "=" + value
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.waiting[key]; ok {
+		at <- time.Now()
+		delete(s.waiting, key)
+	}
+}
+
+// follow sees all XRs of the kind until the test ends.
+func (s *storm) follow(kind schema.GroupVersionKind) {
+	s.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	watch, err := s.admin.Watch(s.t.Context(), list, client.InNamespace(s.namespace))
+	s.must(err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range watch.ResultChan() {
+			if xr, ok := event.Object.(*unstructured.Unstructured); ok {
+				s.shown.see(xr)
+			}
+		}
+	}()
+	s.t.Cleanup(func() {
+		watch.Stop()
+		<-done
+	})
+}
+
+// newStorm makes all the XRs and waits until they have settled.
+func newStorm(t *testing.T, dependants, unrelated, samples int) *storm {
+	t.Helper()
+	s := &storm{
+		world: newWorld(t), dependants: dependants, samples: samples,
+		inFlight: inFlight{calls: map[types.NamespacedName]int{}}, shown: &shown{waiting: map[string]chan time.Time{}},
+	}
+	s.operate()
+	s.functions = s.function("show", func(req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
+		s.inFlight.call(functions.XR(req), func() { rsp = show(req) })
+		return rsp, nil
+	})
+	same, another := s.shared(sample), s.shared(bystander)
+	s.compose(same, step("show", nil))
+	s.compose(another, step("show", nil))
+	for i := range unrelated {
+		s.unrelated = append(s.unrelated, "same-"+strconv.Itoa(dependants+i), "another-"+strconv.Itoa(i))
+	}
+	for _, name := range append([]string{hot}, s.unrelated...) {
+		s.setValue(name, "0")
+	}
+	crowds := []*crowd{
+		s.crowd(same, "same", dependants+unrelated, func(i int) map[string]any {
+			if i < dependants {
+				return map[string]any{"settings": hot}
+			}
+			return map[string]any{"settings": "same-" + strconv.Itoa(i), "show": true}
+		}),
+		s.crowd(another, "another", unrelated, func(i int) map[string]any {
+			return map[string]any{"settings": "another-" + strconv.Itoa(i), "show": true}
+		}),
+	}
+	for _, c := range crowds {
+		c.ready()
+		s.follow(c.kind)
+	}
+	s.settled(s.functions.TotalCalls)
+	return s
+}
+
+// hot is the object that changes.
+const hot = "hot"
+
+// show requires the ConfigMap that spec.settings names, and has the XR's status show its
+// value if spec.show says so.
+func show(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
+	rsp := respond.To(req)
+	respond.Ready(rsp, fnv1.Ready_READY_TRUE)
+	spec, _ := respond.Observed(req)["spec"].(map[string]any)
+	name, _ := spec["settings"].(string)
+	respond.Require(rsp, "settings", settings(functions.XR(req).Namespace, name))
+	if found, asked := respond.Required(req, "settings"); asked && spec["show"] == true {
+		respond.Status(rsp, map[string]any{"value": value(found)})
+	}
+	return rsp
+}
+
+// latencies changes what one unrelated XR after the other requires, and returns how long
+// each took to show it, by kind, sorted.
+func (s *storm) latencies(round string) map[string][]time.Duration {
+	s.t.Helper()
+	took := map[string][]time.Duration{}
+	for i := range s.samples {
+		name := s.unrelated[i%len(s.unrelated)]
+		next := round + "-" + strconv.Itoa(i)
+		at := s.shown.awaits(name, next)
+		s.setValue(name, next)
+		written := time.Now()
+		kind, _, _ := strings.Cut(name, "-")
+		select {
+		case shown := <-at:
+			took[kind] = append(took[kind], max(0, shown.Sub(written)))
+		case <-time.After(patience):
+			s.t.Fatalf("%s does not show %s", name, next)
+		}
+	}
+	for _, all := range took {
+		slices.Sort(all)
+	}
+	return took
+}
+
+func percentile(sorted []time.Duration, percent int) time.Duration {
+	return sorted[min(len(sorted)-1, len(sorted)*percent/100)].Round(time.Millisecond / 10)
+}
+
+// blow changes the hot object until it is told to stop, and returns how often it did.
+func (s *storm) blow() (stop func() int) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	changes := make(chan int)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			n++
+			s.setValue(hot, strconv.Itoa(n))
+		}
+		changes <- n
+	}()
+	return func() int {
+		cancel()
+		return <-changes
+	}
+}
+
+// rates are what the operator did in a time.
+type rates struct {
+	since                            time.Time
+	reconciles, calls, api, enqueued float64
+}
+
+func (s *storm) rates() rates {
+	return rates{
+		since:      time.Now(),
+		reconciles: s.counted("crosswatch_reconciles_total", nil),
+		calls:      s.counted("crosswatch_function_calls_total", nil),
+		api:        s.counted("crosswatch_api_requests_total", map[string]string{"!reason": "lease"}),
+		enqueued:   s.counted("crosswatch_events_enqueued_total", nil),
+	}
+}
+
+// per second since then.
+func (s *storm) perSecond(then rates) rates {
+	now := s.rates()
+	per := now.since.Sub(then.since).Seconds()
+	return rates{
+		reconciles: (now.reconciles - then.reconciles) / per,
+		calls:      (now.calls - then.calls) / per,
+		api:        (now.api - then.api) / per,
+		enqueued:   (now.enqueued - then.enqueued) / per,
+	}
+}
+
+func (r rates) String() string {
+	return fmt.Sprintf("woken %.0f/s, reconciles %.0f/s, function calls %.0f/s, API requests %.0f/s", r.enqueued, r.reconciles, r.calls, r.api)
+}
+
+// pending watches how many XRs of the kind wait to be reconciled, until it is told to
+// stop, and returns the most.
+func (s *storm) pending(kind string) (stop func() float64) {
+	s.t.Helper()
+	labels := map[string]string{"name": strings.ToLower(kind) + "s." + group}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	most := make(chan float64)
+	go func() {
+		highest := 0.0
+		ticker := time.NewTicker(50 * time.Millisecond)
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			highest = max(highest, s.counted("workqueue_depth", labels))
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+			}
+		}
+		most <- highest
+	}()
+	return func() float64 {
+		cancel()
+		return <-most
+	}
+}
+
+// saw says whether the last call for each dependant was about the hot object as it is.
+func (s *storm) saw(last string) (bool, string) {
+	for i := range s.dependants {
+		calls := s.functions.Requests(types.NamespacedName{Namespace: s.namespace, Name: "same-" + strconv.Itoa(i)})
+		seen := "nothing"
+		if len(calls) > 0 {
+			found, _ := respond.Required(calls[len(calls)-1], "settings")
+			seen = value(found)
+		}
+		if seen != last {
+			return false, fmt.Sprintf("same-%d last saw %s", i, seen)
+		}
+	}
+	return true, ""
+}
+
+// quietest is the least that counts as the latency of a quiet system: what is below it
+// is the API server's, and says little about the operator.
+const quietest = 20 * time.Millisecond
+
+// However often an object changes that many XRs depend on, the others are served: those
+// that have waited the longest go first, and each XR waits once, and runs once at a time.
+func TestSoakStorm(t *testing.T) {
+	full := os.Getenv("SOAK") != ""
+	dependants, unrelated, samples := 200, 15, 30
+	if full {
+		dependants, unrelated, samples = 1000, 50, 500
+	}
+	s := newStorm(t, dependants, unrelated, samples)
+	quiet := s.latencies("quiet")
+
+	before, start := s.rates(), time.Now()
+	stopPending, stop := s.pending(sample), s.blow()
+	stormy := s.latencies("stormy")
+	during := s.perSecond(before)
+	changes, pending, atOnce, took := stop(), stopPending(), s.inFlight.highest(), time.Since(start)
+
+	t.Logf("%d dependants, %d changes in %s: %.0f/s", dependants, changes, took.Round(time.Millisecond), float64(changes)/took.Seconds())
+	t.Logf("meanwhile %s; %.0f XRs waiting at most, %d calls for one at once", during, pending, atOnce)
+	s.compare(quiet, stormy, full)
+	if atOnce != 1 {
+		t.Errorf("an XR ran %d times at once", atOnce)
+	}
+	// The gauge has a series for each priority, which are not read in one moment.
+	if most := 1.2 * float64(dependants+unrelated); pending > most {
+		t.Errorf("%.0f of %d XRs were waiting", pending, dependants+unrelated)
+	}
+	if during.calls > 1.2*during.reconciles+1 {
+		t.Errorf("%.0f function calls/s for %.0f reconciles/s", during.calls, during.reconciles)
+	}
+	if per := float64(samples) / took.Seconds(); during.api > 6*per+1 {
+		t.Errorf("%.0f API requests/s where %.0f XRs/s had anything to write", during.api, per)
+	}
+	s.eventually("every dependant to see the last change", func() (bool, string) { return s.saw(strconv.Itoa(changes)) })
+}
+
+// compare fails if the storm slows unrelated XRs too much. At full size that is five
+// times their 99th percentile. A small storm is part of the tests of any change, which
+// run on machines that do other things as well: there the median counts, and whether an
+// XR of the storm's own kind, which is in one queue with it, is served like any other.
+func (s *storm) compare(quiet, stormy map[string][]time.Duration, full bool) {
+	s.t.Helper()
+	percent, ratio := 50, time.Duration(25)
+	if full {
+		percent, ratio = 99, 5
+	}
+	for kind := range quiet {
+		s.t.Logf("XRs of %s kind: quiet p50 %s p99 %s, during the storm p50 %s p99 %s", kind,
+			percentile(quiet[kind], 50), percentile(quiet[kind], 99), percentile(stormy[kind], 50), percentile(stormy[kind], 99))
+		most, got := ratio*max(percentile(quiet[kind], percent), quietest), percentile(stormy[kind], percent)
+		if got > most {
+			s.t.Errorf("XRs of %s kind: p%d is %s during the storm, want %s at most", kind, percent, got, most)
+		}
+	}
+	if same, another := percentile(stormy["same"], 50), percentile(stormy["another"], 50); same > 4*another {
+		s.t.Errorf("an XR of the storm's kind takes %s, one of another %s", same, another)
+	}
+}
