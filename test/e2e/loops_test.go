@@ -106,7 +106,7 @@ func (w *world) setValue(name, value string) {
 	w.must(err)
 }
 
-// counts counts the changes of an object from now on.
+// counts returns how often an object has changed from now on.
 func (w *world) counts(obj client.Object) func() int64 {
 	w.t.Helper()
 	gvk, err := w.admin.GroupVersionKindFor(obj)

@@ -337,14 +337,14 @@ func TestSoakStorm(t *testing.T) {
 // XR of the storm's own kind, which is in one queue with it, is served like any other.
 func (s *storm) compare(quiet, stormy map[string][]time.Duration, full bool) {
 	s.t.Helper()
-	percent, ratio := 50, time.Duration(25)
+	percent, ratio := 50, 25
 	if full {
 		percent, ratio = 99, 5
 	}
 	for kind := range quiet {
 		s.t.Logf("XRs of %s kind: quiet p50 %s p99 %s, during the storm p50 %s p99 %s", kind,
 			percentile(quiet[kind], 50), percentile(quiet[kind], 99), percentile(stormy[kind], 50), percentile(stormy[kind], 99))
-		most, got := ratio*max(percentile(quiet[kind], percent), quietest), percentile(stormy[kind], percent)
+		most, got := time.Duration(ratio)*max(percentile(quiet[kind], percent), quietest), percentile(stormy[kind], percent)
 		if got > most {
 			s.t.Errorf("XRs of %s kind: p%d is %s during the storm, want %s at most", kind, percent, got, most)
 		}
