@@ -54,7 +54,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Settings of a breaker. Those of DefaultSettings are explained above.
+// Settings of a breaker. Those of DefaultSettings are explained above. With the zero
+// value a breaker never opens.
 type Settings struct {
 	// Budget is how many charged runs there may be at once.
 	Budget int

@@ -83,6 +83,14 @@ func TestOrdinaryUseIsNeverSlowed(t *testing.T) {
 	}
 }
 
+func TestABreakerOfTheZeroSettingsNeverOpens(t *testing.T) {
+	x := newXR(1)
+	x.Breaker = New(Settings{})
+	if after := x.charged(10_000, 0, fought, true); after != 0 {
+		t.Errorf("it opened after %d runs", after)
+	}
+}
+
 func TestALoopOpensItsBreaker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		dependencies int
