@@ -56,6 +56,7 @@ type world struct {
 	cause      *engine.Cause
 	circuit    engine.Circuit
 	wrote      []string // by runs, of whatever cause
+	charged    int      // runs that wrote in answer to something
 	results    []string
 
 	respond func(*fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse
@@ -164,7 +165,10 @@ func (w *world) Settle(types.NamespacedName)                         { w.settled
 func (w *world) Resource() (schema.GroupVersionResource, bool)       { return apps, true }
 
 // Ran implements session: it keeps what runs wrote.
-func (w *world) Ran(_ types.NamespacedName, _ *engine.Cause, wrote []dependency.Reference) {
+func (w *world) Ran(_ types.NamespacedName, cause *engine.Cause, wrote []dependency.Reference) {
+	if cause != nil && len(wrote) > 0 {
+		w.charged++
+	}
 	for _, ref := range wrote {
 		w.wrote = append(w.wrote, ref.GVK.Kind+" "+ref.Name)
 	}

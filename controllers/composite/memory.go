@@ -27,6 +27,8 @@ type remembered struct {
 	// alarmed is whether it was told that the XR is not synced, and not yet that
 	// it is again.
 	alarmed bool
+	// revision that the last run chose; empty before the first.
+	revision string
 	// untoldSince is since when runs end in a way of which nobody is told; zero if
 	// the last did not.
 	untoldSince time.Time
@@ -87,6 +89,18 @@ func (m *memory) untold(key types.NamespacedName, untold bool, now time.Time) (s
 	}
 	m.byXR[key] = have
 	return have.untoldSince
+}
+
+// takeUp remembers the revision that a run chose, and returns whether it is another
+// than that of the run before.
+func (m *memory) takeUp(key types.NamespacedName, revision string) (another bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	have := m.byXR[key]
+	another, have.revision = have.revision != revision, revision
+	m.byXR[key] = have
+	return another
 }
 
 // alarm remembers whether it was told that the XR is not synced, and returns

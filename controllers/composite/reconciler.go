@@ -103,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	p := r.newPass(req.NamespacedName, stored, resource)
 	p.cause = cause
 	r.session.Reconciled(p.reconcile(ctx))
-	r.session.Ran(req.NamespacedName, cause, p.wrote())
+	r.session.Ran(req.NamespacedName, p.answered(), p.wrote())
 	if (p.outdated || p.untold) && cause != nil {
 		r.session.PutBack(req.NamespacedName, cause)
 	}
@@ -256,6 +256,16 @@ func (p *pass) stored(obj *unstructured.Unstructured) {
 	p.xr = p.typed(obj)
 	p.wroteXR = true
 	p.session.Wrote(obj)
+}
+
+// answered returns what this pass answered with what it wrote: nothing if it took up
+// another revision, whatever woke the XR for it. That a user or a tool took the reference
+// to the revision away makes it no other.
+func (p *pass) answered() *engine.Cause {
+	if p.revision != nil && p.memory.takeUp(p.key, p.revision.Name) {
+		return nil
+	}
+	return p.cause
 }
 
 // wrote returns all that this pass changed.

@@ -89,6 +89,28 @@ func TestReconcileTellsWhatItWrote(t *testing.T) {
 	}
 }
 
+// Case S3: what an XR writes since it follows a new revision is no answer to whatever
+// woke it meanwhile.
+func TestS3ReconcileAnswersNothingWhenItTakesUpARevision(t *testing.T) {
+	w := newWorld()
+	itself := func() *engine.Cause { return &engine.Cause{Kind: bare().GroupVersionKind(), Object: key} }
+	w.cause = itself()
+	w.mustReconcile(t)
+	w.catalog.revisions = append(w.catalog.revisions, revision("apps-small", 2))
+	w.cause = itself()
+	w.mustReconcile(t)
+	if w.charged != 0 {
+		t.Errorf("%d runs that took up a revision count as answers", w.charged)
+	}
+
+	w.Edit(apps, bare(), "tool", func(o object) { delete(o["spec"].(object)["crossplane"].(object), "compositionRevisionRef") })
+	w.cause = itself()
+	w.mustReconcile(t)
+	if w.charged != 1 {
+		t.Errorf("%d runs count that wrote again what somebody took away, want 1", w.charged)
+	}
+}
+
 func TestLoopMessage(t *testing.T) {
 	clusterScoped := fighting
 	clusterScoped.Object.Name.Namespace = ""
