@@ -97,6 +97,7 @@ func TestEventsAreCountedUntilTheirControllerIsRemoved(t *testing.T) {
 		"crosswatch_reconciles_total":           1,
 		"crosswatch_circuit_openings_total":     0,
 		"crosswatch_circuits_open":              0,
+		"crosswatch_missed_changes_total":       0,
 	}
 	if diff := cmp.Diff(want, seriesOf(t, "controller", controller)); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)

@@ -141,12 +141,19 @@ func newClient(t *testing.T) client.Client {
 // start starts a controller for XRs of the kind; each run is reported to woken.
 func (w *world) start(name string, kind schema.GroupVersionKind) *engine.Controller {
 	w.t.Helper()
+	return w.startWith(name, kind, func(*engine.Controller, types.NamespacedName) {})
+}
+
+// startWith is start with something to do in each run.
+func (w *world) startWith(name string, kind schema.GroupVersionKind, run func(*engine.Controller, types.NamespacedName)) *engine.Controller {
+	w.t.Helper()
 	c, err := w.engine.Start(name, engine.ControllerOptions{
 		Kind:                    kind,
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second),
-		Reconciler: func(*engine.Controller) reconcile.Reconciler {
+		Reconciler: func(c *engine.Controller) reconcile.Reconciler {
 			return reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+				run(c, r.NamespacedName)
 				w.woken <- r.NamespacedName
 				return reconcile.Result{}, nil
 			})

@@ -17,7 +17,7 @@ import (
 func TestAnXRThatWasNotWokenIsFoundCountedAndWoken(t *testing.T) {
 	w := newWorld(t, admin, func(c *engine.Config) { c.VerifyInterval = 20 * time.Millisecond })
 	ns := w.namespace()
-	c := w.start("verified", secrets)
+	c := w.startWith("verified", secrets, func(c *engine.Controller, xr types.NamespacedName) { c.Begin(xr) })
 	cm := w.create(configMaps, ns, "a", nil)
 	r := requires(named(configMaps, ns, "a"))
 	stale := cm.DeepCopy()
