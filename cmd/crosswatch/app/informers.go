@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,11 +85,18 @@ func (r *readiness) check(*http.Request) error {
 // That it does not is no reason to restart it.
 func addProbes(mgr ctrl.Manager, api *reach) error {
 	r := &readiness{}
-	err := errors.Join(
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("cannot make the client of the probes: %w", err)
+	}
+	ask := func(ctx context.Context) {
+		_ = disco.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error() // the transport hears of it
+	}
+	err = errors.Join(
 		mgr.Add(r),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("synced", r.check),
-		mgr.AddReadyzCheck("api-server", api.check),
+		mgr.AddReadyzCheck("api-server", api.checker(ask)),
 	)
 	if err != nil {
 		return fmt.Errorf("cannot set up the probes: %w", err)

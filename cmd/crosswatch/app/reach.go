@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
 // reach knows whether the API server answers, from the requests that are made anyway. An outage can't be told over the API: this
@@ -34,14 +35,30 @@ func (r *reach) watch(next http.RoundTripper) http.RoundTripper {
 	return &reachTransport{reach: r, next: next}
 }
 
-// check is that of the probe. Its error says the same however long there is no answer.
-func (r *reach) check(*http.Request) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.since.IsZero() || r.clock.Since(r.since) <= r.tolerance {
+// askPatience is how long a probe waits for the answer to a question of its own: less than a kubelet waits for the probe.
+const askPatience = 500 * time.Millisecond
+
+// checker returns the check of the probe. Before it fails, it asks the API server itself, by a request that comes through this
+// transport: what got no answer may all have been about a kind that alone is in trouble. Its error says the same however long there
+// is no answer.
+func (r *reach) checker(ask func(context.Context)) healthz.Checker {
+	return func(request *http.Request) error {
+		if r.isDoubtful() {
+			ctx, cancel := context.WithTimeout(request.Context(), askPatience)
+			defer cancel()
+			ask(ctx)
+		}
+		if r.isDoubtful() {
+			return fmt.Errorf("the API server has answered no request for more than %s: see whether it runs and can be reached from here", r.tolerance)
+		}
 		return nil
 	}
-	return fmt.Errorf("the API server has answered no request for more than %s: see whether it runs and can be reached from here", r.tolerance)
+}
+
+func (r *reach) isDoubtful() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.since.IsZero() && r.clock.Since(r.since) > r.tolerance
 }
 
 func (r *reach) asked() {

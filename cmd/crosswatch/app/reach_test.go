@@ -50,7 +50,13 @@ func (r *reachTest) sendFor(ctx context.Context, code int, err error, meanwhile 
 
 func (r *reachTest) is(ready bool, when string) {
 	r.t.Helper()
-	if err := r.check(nil); (err == nil) != ready {
+	r.isIfAsked(ready, when, func(context.Context) {})
+}
+
+func (r *reachTest) isIfAsked(ready bool, when string, ask func(context.Context)) {
+	r.t.Helper()
+	probe := httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, "/readyz", nil)
+	if err := r.checker(ask)(probe); (err == nil) != ready {
 		r.t.Errorf("%s: ready is %t, error %v", when, err == nil, err)
 	}
 }
@@ -100,6 +106,22 @@ func TestARequestThatHangsCountsUnlessAnotherIsAnswered(t *testing.T) {
 		r.is(false, "nothing was answered since")
 	})
 	r.is(true, "it is answered after all")
+}
+
+func TestTheProbeAsksItselfBeforeItFails(t *testing.T) {
+	r := newReachTest(t)
+	ask := func(code int, err error) func(context.Context) {
+		return func(ctx context.Context) { r.sendFor(ctx, code, err, nothing) }
+	}
+	never := func(context.Context) { t.Error("it asked while nothing was in doubt") }
+	r.isIfAsked(true, "nothing was sent", never)
+	r.send(http.StatusInternalServerError, nil, nothing)
+	r.after(time.Minute)
+	r.isIfAsked(true, "for a minute", never)
+	r.after(time.Second)
+	r.isIfAsked(false, "it gets no answer either", ask(0, errRefused))
+	r.isIfAsked(true, "only what was sent before is in trouble", ask(http.StatusOK, nil))
+	r.isIfAsked(true, "the answer counts", never)
 }
 
 func TestARequestThatIsAbandonedSaysNothing(t *testing.T) {
