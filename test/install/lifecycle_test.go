@@ -170,12 +170,15 @@ func (s *site) state() string {
 //
 // The API server looks through a kind before it removes the CRD. If nobody asked
 // for that kind until then, it may find its own cache not ready yet, and tries
-// again only after five minutes (seen with version 1.37).
+// again only after five minutes (seen with version 1.37). One that is being deleted
+// already can't be listed for sure.
 func (s *site) delete(flags ...string) {
 	s.t.Helper()
-	for _, list := range strings.Fields(s.kubectl("get", "crds", "-o", `jsonpath={range .items[*]}`+
-		`/apis/{.spec.group}/{.spec.versions[?(@.storage==true)].name}/{.spec.names.plural}{"\n"}{end}`)) {
-		s.eventually(func(string) bool { return true }, "get", "--raw", list+"?resourceVersion=0")
+	for _, crd := range strings.Split(strings.TrimSpace(s.kubectl("get", "crds", "-o", `jsonpath={range .items[*]}`+
+		`/apis/{.spec.group}/{.spec.versions[?(@.storage==true)].name}/{.spec.names.plural} {.metadata.deletionTimestamp}{"\n"}{end}`)), "\n") {
+		if list, deleted, _ := strings.Cut(crd, " "); deleted == "" {
+			s.eventually(func(string) bool { return true }, "get", "--raw", list+"?resourceVersion=0")
+		}
 	}
 	s.kubectl(append([]string{"delete", "-k", filepath.Join(configDir, "default"), "--ignore-not-found"}, flags...)...)
 }
