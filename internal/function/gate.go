@@ -15,7 +15,7 @@ import (
 
 // minPatience is how long an answer may take before it is missed, of a function
 // that has not shown to be slow.
-const minPatience = 2 * time.Second
+const minPatience = time.Second
 
 // A gate keeps a function that does not answer from holding every worker until
 // the calls' deadlines, while XRs that don't need it wait for one.
