@@ -89,7 +89,9 @@ func (s *sights) begin(name types.NamespacedName) {
 func (s *sights) end(name types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(name).running = false
+	if one, ok := s.byXR[name]; ok { // not if the run forgot the XR
+		one.running = false
+	}
 }
 
 func (s *sights) saw(name types.NamespacedName, what seen) {
