@@ -28,7 +28,7 @@ func (c controlled) Require(ctx context.Context, xr types.NamespacedName, r depe
 	if err != nil {
 		return nil, err
 	}
-	return requiredObjects{informer, c.Controller, xr, r.Reference}, nil
+	return objects{informer, c.Controller, xr, r.Reference}, nil
 }
 
 func (c controlled) Depend(ctx context.Context, xr types.NamespacedName, composed dependency.Reference) (composer.Objects, error) {
@@ -47,29 +47,8 @@ func (c controlled) Resource() (schema.GroupVersionResource, bool) {
 	return informer.Kind().Resource, true
 }
 
-// requiredObjects are what an XR reads of a kind that its functions require. The
-// controller hears what was seen.
-type requiredObjects struct {
-	*store.Informer
-
-	controller *engine.Controller
-	xr         types.NamespacedName
-	reference  dependency.Reference
-}
-
-func (o requiredObjects) Get(namespace, name string) *unstructured.Unstructured {
-	found := o.Informer.Get(namespace, name)
-	o.controller.Saw(o.xr, o.reference, found)
-	return found
-}
-
-func (o requiredObjects) List(namespace string, match map[string]string) []*unstructured.Unstructured {
-	found := o.Informer.List(namespace, match)
-	o.controller.Saw(o.xr, o.reference, found...)
-	return found
-}
-
-// objects are what an XR reads of a kind that it composes.
+// objects are what an XR reads of a kind because of a reference. The controller
+// hears what the reference meant.
 type objects struct {
 	*store.Informer
 
@@ -83,6 +62,12 @@ func (o objects) Get(namespace, name string) *unstructured.Unstructured {
 	if name == o.reference.Name && namespace == o.reference.Namespace {
 		o.controller.Saw(o.xr, o.reference, found)
 	}
+	return found
+}
+
+func (o objects) List(namespace string, match map[string]string) []*unstructured.Unstructured {
+	found := o.Informer.List(namespace, match)
+	o.controller.Saw(o.xr, o.reference, found...)
 	return found
 }
 
