@@ -139,7 +139,7 @@ test-alerts: ## Evaluate the alerts, and check dashboard and runbook against the
 .PHONY: test-soak
 test-soak: controlplane ## Run the soak tests, SOAK=20m each, and show that they would notice a broken order; SEED repeats one.
 	go test -tags brokenordering -count 1 -timeout 5m -v -run Noticed ./test/soak
-	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -p 1 -timeout 0 -v -run Soak -skip TestSoakTheEngine ./test/...
+	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -p 1 -timeout 0 -v -run Soak -skip TestSoakTheEngine ./test/... ./internal/engine
 	SOAK=$(SOAK) go test -count 1 -timeout 0 -v -run TestSoakTheEngine ./test/soak
 
 .PHONY: fuzz
