@@ -41,8 +41,8 @@ type watch struct {
 	// found is OnEvent's memory. One informer at a time calls that, an event at a
 	// time.
 	found []types.NamespacedName
-	// handled is the resource version of the last event that OnEvent got through.
-	handled atomic.Pointer[string]
+	// handled is the object of the last event that OnEvent got through.
+	handled atomic.Pointer[unstructured.Unstructured]
 
 	// All below is guarded by Engine.mu.
 	state    State
@@ -151,14 +151,13 @@ func (w *watch) OnEvent(old, current *unstructured.Unstructured) {
 	if cap(w.found) > manyFound {
 		w.found = nil
 	}
-	version := cmp.Or(current, old).GetResourceVersion()
-	w.handled.Store(&version)
+	w.handled.Store(cmp.Or(current, old))
 }
 
 // lastHandled is the resource version of the last event of which XRs were told.
 func (w *watch) lastHandled() string {
-	if version := w.handled.Load(); version != nil {
-		return *version
+	if obj := w.handled.Load(); obj != nil {
+		return obj.GetResourceVersion()
 	}
 	return ""
 }
