@@ -28,26 +28,13 @@ func (c *Controller) Peek(gvk schema.GroupVersionKind) *store.Informer {
 // request, and then stops it.
 func (e *Engine) SweepInTwoSteps(wait func()) {
 	e.mu.Lock()
-	var unneeded []*watch
-	for gvk, w := range e.watches {
-		needed := w.keepLocked(func(c *Controller) bool {
-			return e.runsLocked(c) && (c.kind == gvk || c.tracker.HasKind(gvk))
-		})
-		if needed == 0 {
-			unneeded = append(unneeded, w)
-		}
-	}
+	unneeded := e.unneededLocked()
 	e.mu.Unlock()
 
 	wait()
 
 	e.mu.Lock()
-	for _, w := range unneeded {
-		delete(e.watches, w.gvk)
-		w.live = false
-		w.setLocked(Stopping, "")
-		w.cancel()
-	}
+	e.takeOutLocked(unneeded)
 	e.mu.Unlock()
 	for _, w := range unneeded {
 		<-w.done

@@ -33,7 +33,8 @@
 //     record and the registration (c). By (d) and (e) both are still there, so
 //     that (b) finds the XR, and by (f) it runs again.
 //
-// What remains is that the informer itself is replaced: its watch failed, its kind
+// What remains is that a controller is stopped and started again, which runs each of
+// its XRs anew, and that the informer itself is replaced: its watch failed, its kind
 // went and came, or nothing referred to it for a while.
 //
 //   - A watch has no informer to read from (watch.live is false) until a new one

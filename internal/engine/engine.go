@@ -22,8 +22,8 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
 
-// Config is what an Engine works with. All fields but VerifyInterval and Timing are
-// required.
+// Config is what an Engine works with. All fields but VerifyInterval, Timing and
+// Breaker are required.
 type Config struct {
 	Dynamic   dynamic.Interface
 	Discovery store.Discovery
@@ -41,7 +41,8 @@ type Config struct {
 	VerifyInterval time.Duration
 	// Timing bounds the requests of watches. What is zero takes its default.
 	Timing store.Timing
-	// Breaker is when an XR that writes what somebody undoes is slowed, and how far.
+	// Breaker is when an XR that writes what somebody undoes is slowed, and how far;
+	// if it is zero, none is.
 	Breaker breaker.Settings
 	Log     logr.Logger
 }
@@ -332,25 +333,38 @@ func (e *Engine) serveLocked(gvk schema.GroupVersionKind, c *Controller) *watch 
 // kind that its tracker holds a reference to.
 func (e *Engine) Sweep() {
 	e.mu.Lock()
+	unneeded := e.unneededLocked()
+	e.takeOutLocked(unneeded)
+	e.mu.Unlock()
+
+	for _, w := range unneeded {
+		<-w.done
+	}
+}
+
+// unneededLocked takes the controllers off each watch that don't need it, and
+// returns the watches that none does. e.mu must be held, and until these are taken
+// out of service.
+func (e *Engine) unneededLocked() []*watch {
 	var unneeded []*watch
 	for gvk, w := range e.watches {
 		needed := w.keepLocked(func(c *Controller) bool {
 			return e.runsLocked(c) && (c.kind == gvk || c.tracker.HasKind(gvk))
 		})
-		if needed > 0 {
-			continue
+		if needed == 0 {
+			unneeded = append(unneeded, w)
 		}
-		delete(e.watches, gvk)
+	}
+	return unneeded
+}
+
+func (e *Engine) takeOutLocked(unneeded []*watch) {
+	for _, w := range unneeded {
+		delete(e.watches, w.gvk)
 		w.live = false
 		w.setLocked(Stopping, "nothing refers to the kind any more")
 		w.cancel()
 		watchStops.Inc()
-		unneeded = append(unneeded, w)
-	}
-	e.mu.Unlock()
-
-	for _, w := range unneeded {
-		<-w.done
 	}
 }
 
