@@ -13,10 +13,14 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
@@ -74,19 +78,21 @@ func TestAnInformerThatIsStoppedBeforeItStartsEnds(t *testing.T) {
 	}
 }
 
+// passing are the ways in which an API server does not get to judge a request.
+var passing = map[string]roundTripper{
+	"no connection is made": refuse,
+	"there is too much to do": func(r *http.Request) (*http.Response, error) {
+		recorder := httptest.NewRecorder()
+		recorder.WriteHeader(http.StatusTooManyRequests)
+		response := recorder.Result()
+		response.Request = r
+		return response, nil
+	},
+}
+
 // Otherwise, whoever waits for the stop would wait for the next attempt.
 func TestAnInformerStopsAtOnceHoweverOftenItFailed(t *testing.T) {
-	cases := map[string]roundTripper{
-		"no connection is made": refuse,
-		"there is too much to do": func(r *http.Request) (*http.Response, error) {
-			recorder := httptest.NewRecorder()
-			recorder.WriteHeader(http.StatusTooManyRequests)
-			response := recorder.Result()
-			response.Request = r
-			return response, nil
-		},
-	}
-	for name, transport := range cases {
+	for name, transport := range passing {
 		t.Run(name, func(t *testing.T) {
 			h := listener{make(chan struct{})}
 			informer, err := store.Start(t.Context(), clientOf(t, transport), widgets, h, store.Timing{})
@@ -102,6 +108,48 @@ func TestAnInformerStopsAtOnceHoweverOftenItFailed(t *testing.T) {
 			}
 			begin := time.Now()
 			informer.Stop()
+			if took := time.Since(begin); took > 200*time.Millisecond {
+				t.Errorf("the stop took %s", took)
+			}
+		})
+	}
+}
+
+// Otherwise, the process could not end during an outage.
+func TestAnInformerOfAManagerStopsAtOnceHoweverOftenItFailed(t *testing.T) {
+	for name, transport := range passing {
+		t.Run(name, func(t *testing.T) {
+			tried := make(chan struct{})
+			resource := clientOf(t, transport).Resource(widgets.Resource)
+			informer := store.NewInformer(&cache.ListWatch{
+				ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					return resource.List(ctx, o)
+				},
+				WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					select {
+					case tried <- struct{}{}:
+					case <-ctx.Done():
+					}
+					return resource.Watch(ctx, o)
+				},
+			}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				informer.RunWithContext(ctx)
+			}()
+			for range 5 { // the next pause is longer than a stop may take
+				select {
+				case <-tried:
+				case <-time.After(10 * time.Second):
+					t.Fatal("it does not try again")
+				}
+			}
+			begin := time.Now()
+			cancel()
+			<-ended
 			if took := time.Since(begin); took > 200*time.Millisecond {
 				t.Errorf("the stop took %s", took)
 			}

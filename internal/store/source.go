@@ -75,15 +75,22 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	return list, nil
 }
 
-// watch asks again by itself while the API server is away or has too much to
-// do: a reflector would say nothing of that, wait for up to a minute, and not
-// stop meanwhile.
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := keepAsking(ctx, s.failed, func() (watch.Interface, error) { return s.open(ctx, o) })
+	if err == nil {
+		s.once.Do(func() { close(s.watching) })
+	}
+	return w, err
+}
+
+// keepAsking opens a watch, and asks again by itself while the API server is away
+// or has too much to do: a reflector would say nothing of that, wait for up to a
+// minute, and not stop meanwhile.
+func keepAsking(ctx context.Context, failed func(error), open func() (watch.Interface, error)) (watch.Interface, error) {
 	backoff := Backoff()
 	for {
-		w, err := s.open(ctx, o)
+		w, err := open()
 		if err == nil {
-			s.once.Do(func() { close(s.watching) })
 			return w, nil
 		}
 		err = &RequestError{Verb: "watch", Err: err}
@@ -93,7 +100,7 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 		case !isPassing(err):
 			return nil, err
 		}
-		s.failed(err)
+		failed(err)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

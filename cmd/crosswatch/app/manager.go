@@ -24,6 +24,7 @@ import (
 
 	functions "github.com/crosswatch-io/crosswatch/controllers/function"
 	"github.com/crosswatch-io/crosswatch/internal/function"
+	"github.com/crosswatch-io/crosswatch/internal/store"
 )
 
 // clientConfig returns a copy of the configuration for the operator's clients. They have no rate limit of their own: it would
@@ -77,6 +78,7 @@ func newManager(cfg *rest.Config, o Options, identity string, logger logr.Logger
 func cacheOptions(o Options) cache.Options {
 	options := cache.Options{
 		ReaderFailOnMissingInformer: true,
+		NewInformer:                 store.NewInformer,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		SyncPeriod:                  ptr.To(time.Duration(0)), // whatever is missed is missed by a watch, which lists again
 		ByObject:                    map[client.Object]cache.ByObject{},

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/crosswatch-io/crosswatch/controllers/definition"
+	"github.com/crosswatch-io/crosswatch/internal/store"
 )
 
 // roleComposed gathers what platforms let the operator compose and require.
@@ -48,6 +49,7 @@ func newRoleCache(ctx context.Context, mgr ctrl.Manager, name string) (cache.Cac
 		Scheme:                      mgr.GetScheme(),
 		Mapper:                      mgr.GetRESTMapper(),
 		ReaderFailOnMissingInformer: true,
+		NewInformer:                 store.NewInformer,
 		DefaultFieldSelector:        fields.OneTermEqualSelector("metadata.name", name),
 		DefaultTransform:            cache.TransformStripManagedFields(),
 	})
