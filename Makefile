@@ -138,9 +138,9 @@ test-alerts: ## Evaluate the alerts, and check dashboard and runbook against the
 # The race detector costs the engine most of its speed: make test runs it with that, and here it gets as far as it can.
 .PHONY: test-soak
 test-soak: controlplane ## Run the soak tests, SOAK=20m each, and show that they would notice a broken order; SEED repeats one.
-	go test -tags brokenordering -count 1 -timeout 5m -v -run Noticed ./test/soak
+	go test -tags brokenordering -count 1 -timeout 5m -v -run Noticed ./test/soak/engine
 	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -p 1 -timeout 0 -v -run Soak -skip TestSoakTheEngine ./test/... ./internal/engine
-	SOAK=$(SOAK) go test -count 1 -timeout 0 -v -run TestSoakTheEngine ./test/soak
+	SOAK=$(SOAK) go test -count 1 -timeout 0 -v -run TestSoakTheEngine ./test/soak/engine
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME=60s.

@@ -3,6 +3,6 @@
 
 //go:build !brokenordering
 
-package soak
+package engine
 
 func newOrdering() ordering { return recordFirst{} }

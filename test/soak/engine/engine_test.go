@@ -1,11 +1,10 @@
 // Copyright The Crosswatch Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package soak
+package engine
 
 import (
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/crosswatch-io/crosswatch/internal/dependency"
+	"github.com/crosswatch-io/crosswatch/test/soak"
 	"github.com/crosswatch-io/crosswatch/test/watchserver"
 )
 
@@ -32,11 +31,12 @@ func TestMain(m *testing.M) {
 // than any pause between two attempts of a watch.
 const patience = time.Minute
 
-// soak is one run: a script and the operator it tries.
-type soak struct {
+// trial is one run: a script and the operator it tries.
+type trial struct {
 	t        *testing.T
 	seed     uint64
-	script   *script
+	script   *soak.Script
+	faults   *faults
 	server   *watchserver.Server
 	operator *operator
 	said     sync.Map
@@ -50,43 +50,15 @@ type soak struct {
 }
 
 func TestTheEngineMissesNothing(t *testing.T) {
-	soakEngine(t, seedOf(t), 20*time.Second)
+	soakEngine(t, soak.Seed(t), 30*time.Second)
 }
 
 func TestSoakTheEngine(t *testing.T) {
-	soakEngine(t, seedOf(t), soakTime(t))
-}
-
-// seedOf returns SEED, or a new one.
-func seedOf(t *testing.T) uint64 {
-	t.Helper()
-	text, ok := os.LookupEnv("SEED")
-	if !ok {
-		return uint64(time.Now().UnixNano())
-	}
-	var seed uint64
-	if _, err := fmt.Sscan(text, &seed); err != nil {
-		t.Fatalf("SEED is not a number: %v", err)
-	}
-	return seed
-}
-
-// soakTime returns SOAK; without it the test is skipped.
-func soakTime(t *testing.T) time.Duration {
-	t.Helper()
-	text, ok := os.LookupEnv("SOAK")
-	if !ok {
-		t.Skip("set SOAK to how long it should take, or run make test-soak")
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("SOAK is not a duration: %v", err)
-	}
-	return d
+	soakEngine(t, soak.Seed(t), soak.Time(t))
 }
 
 func soakEngine(t *testing.T, seed uint64, length time.Duration) {
-	s := newSoak(t, seed)
+	s := newTrial(t, seed)
 	defer s.end()
 	s.until = time.Now().Add(length)
 	for s.goesOn() {
@@ -117,55 +89,56 @@ func foundByChecker(t *testing.T) int {
 	return int(sum)
 }
 
-func newSoak(t *testing.T, seed uint64) *soak {
+func newTrial(t *testing.T, seed uint64) *trial {
 	t.Helper()
 	server, err := watchserver.Start(t.Context())
 	must(t, err)
-	s := &soak{t: t, seed: seed, server: server, script: newScript(seed, server), patience: patience, foundBefore: foundByChecker(t)}
+	s := &trial{t: t, seed: seed, server: server, script: soak.NewScript(seed, server), patience: patience, foundBefore: foundByChecker(t)}
+	s.faults = newFaults(s.script, server)
 	s.operator, err = operate(server, &s.said)
 	must(t, err)
 	return s
 }
 
-func (s *soak) end() {
+func (s *trial) end() {
 	must(s.t, s.operator.stop())
 	must(s.t, s.server.Close())
 	s.t.Logf("came to rest %d times, which took %s", s.rests, s.resting.Round(time.Second))
-	fmt.Printf("soak changes=%d missed=%d seed=%d\n", s.script.changes, s.missed, s.seed)
+	soak.Report(s.script.Changes, s.missed, s.seed)
 }
 
 // stretch is a time of changes: mostly so few of them that none hides what another
 // should have done, sometimes many, and sometimes with faults.
-func (s *soak) stretch() {
-	switch at := s.script.rand.IntN(100); {
+func (s *trial) stretch() {
+	switch at := s.script.Rand.IntN(100); {
 	case at < 90:
-		s.change(1 + s.script.rand.IntN(500))
+		s.change(1 + s.script.Rand.IntN(500))
 	case at < 97:
 		s.change(20_000)
 	default:
-		s.suffer(1 + s.script.rand.IntN(2000))
+		s.suffer(1 + s.script.Rand.IntN(2000))
 	}
 }
 
 // goesOn says that there is time left, and no reason to end before.
-func (s *soak) goesOn() bool { return s.missed == 0 && time.Now().Before(s.until) }
+func (s *trial) goesOn() bool { return s.missed == 0 && time.Now().Before(s.until) }
 
-func (s *soak) change(times int) {
+func (s *trial) change(times int) {
 	for i := 0; i < times && s.goesOn(); i++ {
-		s.script.one(s.script.mix)
+		s.script.Change()
 	}
-	if s.script.rand.IntN(2) == 0 {
-		s.script.touch()
+	if s.script.Rand.IntN(2) == 0 {
+		s.script.Touch()
 	}
 }
 
 // suffer has a fault every now and then.
-func (s *soak) suffer(times int) {
+func (s *trial) suffer(times int) {
 	for i := 0; i < times && s.goesOn(); i++ {
-		s.script.one(s.script.mix)
-		switch at := s.script.rand.IntN(400); {
+		s.script.Change()
+		switch at := s.script.Rand.IntN(400); {
 		case at < 4:
-			s.script.one(faults)
+			s.faults.one()
 			s.operator.look()
 		case at == 4:
 			s.restart()
@@ -176,23 +149,23 @@ func (s *soak) suffer(times int) {
 }
 
 // restart replaces the operator by one that knows nothing.
-func (s *soak) restart() {
+func (s *trial) restart() {
 	must(s.t, s.operator.stop())
 	var err error
 	s.operator, err = operate(s.server, &s.said)
 	must(s.t, err)
 }
 
-func (s *soak) restartController() {
-	kind := pick(s.script, xrKinds)
+func (s *trial) restartController() {
+	kind := soak.Pick(s.script, soak.XRKinds)
 	s.operator.engine.Stop(kind)
 	must(s.t, s.operator.start(kind))
 }
 
 // rest waits until each XR says what the model says, and counts those that don't.
-func (s *soak) rest() {
+func (s *trial) rest() {
 	s.t.Helper()
-	s.script.calm()
+	s.faults.calm()
 	s.operator.look()
 	s.rests++
 	began := time.Now()
@@ -217,17 +190,17 @@ func (s *soak) rest() {
 }
 
 // wrong compares every XR, and what it composes, with the model.
-func (s *soak) wrong() []string {
-	objects := map[schema.GroupVersionKind][]*unstructured.Unstructured{}
-	for _, kind := range allKinds() {
-		objects[gvkOf(kind)] = s.server.Objects(gvkOf(kind))
+func (s *trial) wrong() []string {
+	model := soak.Model{Objects: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, Unreadable: s.faults.unreadable}
+	for _, kind := range soak.AllKinds() {
+		model.Objects[soak.GVK(kind)] = s.server.Objects(soak.GVK(kind))
 	}
 	var out []string
-	for _, kind := range xrKinds {
-		for _, xr := range objects[gvkOf(kind)] {
-			if said, want := s.saidBy(xr), s.expected(xr, objects); said != want {
+	for _, kind := range soak.XRKinds {
+		for _, xr := range model.Objects[soak.GVK(kind)] {
+			if said, want := s.saidBy(xr), model.Expected(xr, composedOf(xr, soak.PlanOf(xr))); said != want {
 				out = append(out, fmt.Sprintf("%s %s/%s says %q, want %q; its plan is %+v",
-					kind, xr.GetNamespace(), xr.GetName(), said, want, planOf(xr)))
+					kind, xr.GetNamespace(), xr.GetName(), said, want, soak.PlanOf(xr)))
 			}
 		}
 	}
@@ -235,35 +208,13 @@ func (s *soak) wrong() []string {
 }
 
 // saidBy returns what an XR says.
-func (s *soak) saidBy(xr *unstructured.Unstructured) string {
-	if xr.GetKind() != silentKind {
-		return sawOf(xr)
+func (s *trial) saidBy(xr *unstructured.Unstructured) string {
+	if xr.GetKind() != soak.SilentKind {
+		return soak.SawOf(xr)
 	}
 	said, _ := s.said.Load(xr.GetUID())
 	text, _ := said.(string)
 	return text
-}
-
-// expected is what an XR has to say, given the objects that there are.
-func (s *soak) expected(xr *unstructured.Unstructured, objects map[schema.GroupVersionKind][]*unstructured.Unstructured) string {
-	p := planOf(xr)
-	saw, err := evaluate(p, func(ref dependency.Reference) ([]*unstructured.Unstructured, error) {
-		if s.script.unreadable(ref.GVK.Kind) {
-			return nil, errUnreadable
-		}
-		return selected(objects[ref.GVK], ref), nil
-	})
-	if err != nil || p.Composes > 0 && s.script.unreadable(composedKind) {
-		return blind
-	}
-	for _, name := range composedOf(xr, p) {
-		ref := dependency.Reference{GVK: gvkOf(composedKind), Namespace: xr.GetNamespace(), Name: name}
-		composed := selected(objects[ref.GVK], ref)
-		if len(composed) == 0 || valueOf(composed[0]) != saw {
-			return "what " + name + " has to say as well: " + saw
-		}
-	}
-	return saw
 }
 
 func must(t *testing.T, err error) {

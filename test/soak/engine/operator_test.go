@@ -1,11 +1,12 @@
 // Copyright The Crosswatch Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package soak
+package engine
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/internal/store"
+	"github.com/crosswatch-io/crosswatch/test/soak"
 	"github.com/crosswatch-io/crosswatch/test/watchserver"
 )
 
@@ -68,7 +70,7 @@ func operate(server *watchserver.Server, said *sync.Map) (*operator, error) {
 		httpClient.CloseIdleConnections()
 		return err
 	}}
-	for _, kind := range xrKinds {
+	for _, kind := range soak.XRKinds {
 		if err := o.start(kind); err != nil {
 			return nil, errors.Join(err, o.stop())
 		}
@@ -79,7 +81,7 @@ func operate(server *watchserver.Server, said *sync.Map) (*operator, error) {
 // start runs the controller of a kind of XR.
 func (o *operator) start(kind string) error {
 	_, err := o.engine.Start(kind, engine.ControllerOptions{
-		Kind:                    gvkOf(kind),
+		Kind:                    soak.GVK(kind),
 		MaxConcurrentReconciles: 8,
 		// Nothing is retried: see reconciler.
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Hour, time.Hour),
@@ -93,8 +95,8 @@ func (o *operator) start(kind string) error {
 // look tells the engine, as the operator's watches of CRDs and roles do, that kinds
 // and rules may be others than before.
 func (o *operator) look() {
-	for _, kind := range allKinds() {
-		o.engine.KindChanged(schema.GroupResource{Group: gvkOf(kind).Group, Resource: kind + "s"})
+	for _, kind := range soak.AllKinds() {
+		o.engine.KindChanged(schema.GroupResource{Group: soak.GVK(kind).Group, Resource: soak.Resource(kind)})
 	}
 	o.engine.RulesChanged()
 }
@@ -109,14 +111,14 @@ type ordering interface {
 type reconciler struct {
 	controller *engine.Controller
 	server     *watchserver.Server
-	said       *sync.Map // by UID, what XRs of silentKind saw
+	said       *sync.Map // by UID, what XRs of soak.SilentKind saw
 	ordering   ordering
 }
 
 // run is the scope of one reconcile.
 type run struct {
 	xr       *unstructured.Unstructured
-	plan     plan
+	plan     soak.Plan
 	required []dependency.Requirement
 	composed []dependency.Reference
 }
@@ -132,8 +134,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.controller.Forget(name)
 		return reconcile.Result{}, nil
 	}
-	x := &run{xr: xr, plan: planOf(xr)}
-	saw, err := evaluate(x.plan, func(ref dependency.Reference) ([]*unstructured.Unstructured, error) {
+	x := &run{xr: xr, plan: soak.PlanOf(xr)}
+	saw, err := x.plan.See(func(ref dependency.Reference) ([]*unstructured.Unstructured, error) {
 		found, err := r.ordering.require(ctx, r.controller, x, ref)
 		if err == nil {
 			r.controller.Saw(name, ref, found...)
@@ -145,7 +147,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err != nil {
 		r.controller.Fail(name)
-		saw = blind
+		saw = soak.Blind
 	} else {
 		r.controller.Track(name, x.composed, x.required)
 	}
@@ -178,7 +180,7 @@ func read(informer *store.Informer, ref dependency.Reference) []*unstructured.Un
 // compose makes the XR's objects say what the XR saw.
 func (r *reconciler) compose(ctx context.Context, x *run, saw string) error {
 	for _, name := range composedOf(x.xr, x.plan) {
-		ref := dependency.Reference{GVK: gvkOf(composedKind), Namespace: x.xr.GetNamespace(), Name: name}
+		ref := dependency.Reference{GVK: soak.GVK(soak.ComposedKind), Namespace: x.xr.GetNamespace(), Name: name}
 		informer, err := r.controller.Depend(ctx, x.name(), ref)
 		if err != nil {
 			return err
@@ -186,10 +188,10 @@ func (r *reconciler) compose(ctx context.Context, x *run, saw string) error {
 		x.composed = append(x.composed, ref)
 		live := informer.Get(ref.Namespace, ref.Name)
 		r.controller.Saw(x.name(), ref, live)
-		if live != nil && valueOf(live) == saw {
+		if live != nil && soak.ValueOf(live) == saw {
 			continue
 		}
-		if _, _, err := r.server.Put(thing(composedKind, ref.Namespace, ref.Name, nil, saw, "")); err != nil {
+		if _, _, err := r.server.Put(soak.Thing(soak.ComposedKind, ref.Namespace, ref.Name, nil, saw, "")); err != nil {
 			return err
 		}
 	}
@@ -199,11 +201,11 @@ func (r *reconciler) compose(ctx context.Context, x *run, saw string) error {
 // say says what the XR saw. A conflict or a deletion is an event on the XR, which
 // runs it again.
 func (r *reconciler) say(xr *unstructured.Unstructured, saw string) {
-	if xr.GetKind() == silentKind {
+	if xr.GetKind() == soak.SilentKind {
 		r.said.Store(xr.GetUID(), saw)
 		return
 	}
-	if saw == sawOf(xr) {
+	if saw == soak.SawOf(xr) {
 		return
 	}
 	told := &unstructured.Unstructured{Object: maps.Clone(xr.Object)}
@@ -214,26 +216,12 @@ func (r *reconciler) say(xr *unstructured.Unstructured, saw string) {
 	}
 }
 
-func valueOf(obj *unstructured.Unstructured) string {
-	value, _, _ := unstructured.NestedString(obj.Object, "spec", "value")
-	return value
-}
-
-// thing returns an object that XRs require or compose.
-func thing(kind, namespace, name string, labels map[string]any, value, next string) *unstructured.Unstructured {
-	gvk := gvkOf(kind)
-	metadata := map[string]any{"name": name}
-	if namespace != "" {
-		metadata["namespace"] = namespace
+// composedOf returns the names of what an XR composes. An XR of the same name takes
+// over what another left.
+func composedOf(xr *unstructured.Unstructured, p soak.Plan) []string {
+	var out []string
+	for i := range p.Composes {
+		out = append(out, fmt.Sprintf("%s-%s-%d", xr.GetKind(), xr.GetName(), i))
 	}
-	if len(labels) > 0 {
-		metadata["labels"] = labels
-	}
-	spec := map[string]any{"value": value}
-	if next != "" {
-		spec["next"] = next
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "metadata": metadata, "spec": spec,
-	}}
+	return out
 }

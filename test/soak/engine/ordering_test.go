@@ -1,7 +1,7 @@
 // Copyright The Crosswatch Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package soak
+package engine
 
 import (
 	"context"

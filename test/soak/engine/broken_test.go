@@ -3,7 +3,7 @@
 
 //go:build brokenordering
 
-package soak
+package engine
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
+	"github.com/crosswatch-io/crosswatch/test/soak"
 )
 
 // The order that the engine relies on is broken here, as it is in systems that
@@ -43,12 +44,11 @@ func (o recordLast) require(ctx context.Context, c *engine.Controller, x *run, r
 func TestAReadBeforeItsRecordIsNoticed(t *testing.T) {
 	records = recordLast{}
 	defer func() { records = recordFirst{} }()
-	notice(t, ordinary, func(*soak) { pause(time.Millisecond) })
+	notice(t, nil, func(*trial) { pause(time.Millisecond) })
 }
 
 func TestASweepThatCrossesANewReferenceIsNoticed(t *testing.T) {
-	references := []weighted{{4, (*script).addXR}, {2, (*script).removeXR}, {4, (*script).replan}}
-	notice(t, references, func(s *soak) { s.operator.engine.SweepInTwoSteps(func() { pause(5 * time.Millisecond) }) })
+	notice(t, soak.References, func(s *trial) { s.operator.engine.SweepInTwoSteps(func() { pause(5 * time.Millisecond) }) })
 }
 
 // pause stands for what takes time while others go on.
@@ -56,10 +56,13 @@ func pause(d time.Duration) { clock.RealClock{}.Sleep(d) }
 
 // notice soaks until something was missed, for a minute at most, and does something
 // again and again meanwhile. The mix of changes is such that the fault has its chance.
-func notice(t *testing.T, mix []weighted, meanwhile func(*soak)) {
-	s := newSoak(t, seedOf(t))
+func notice(t *testing.T, mix []soak.Weighted, meanwhile func(*trial)) {
+	s := newTrial(t, soak.Seed(t))
 	defer s.end()
-	s.patience, s.script.mix = 20*time.Second, mix
+	s.patience = 20 * time.Second
+	if mix != nil {
+		s.script.Mix = mix
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -71,7 +74,7 @@ func notice(t *testing.T, mix []weighted, meanwhile func(*soak)) {
 	defer cancel()
 	s.until = time.Now().Add(time.Minute)
 	for s.goesOn() {
-		s.change(1 + s.script.rand.IntN(100))
+		s.change(1 + s.script.Rand.IntN(100))
 		s.rest()
 	}
 	if s.missed == 0 {
