@@ -5,6 +5,7 @@ package installation
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 
@@ -17,11 +18,16 @@ import (
 
 // Serve serves a function in the way that the operator trusts. The caller stops it.
 func (i *Installation) Serve(handler functions.Handler) (*functions.Server, error) {
-	secure, err := i.function.ServerConfig()
+	secure, err := i.FunctionTLS()
 	if err != nil {
 		return nil, err
 	}
 	return functions.Start(handler, functions.Options{TLS: secure})
+}
+
+// FunctionTLS is how a function has to be served that the operator trusts.
+func (i *Installation) FunctionTLS() (*tls.Config, error) {
+	return i.function.ServerConfig()
 }
 
 // Announce makes a function known that is served at host:port, as the package
@@ -45,6 +51,6 @@ func (i *Installation) Announce(ctx context.Context, name, target string) ([]cli
 		}
 		created = append(created, obj)
 	}
-	revision.Status.Endpoint = "dns:///" + net.JoinHostPort(functionHost, port)
+	revision.Status.Endpoint = "dns:///" + net.JoinHostPort(FunctionHost, port)
 	return created, i.Admin.Status().Update(ctx, revision)
 }

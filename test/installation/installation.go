@@ -23,13 +23,17 @@ import (
 	"github.com/crosswatch-io/crosswatch/test/functions/certificates"
 )
 
-// Namespace is where the operator is installed.
-const Namespace = "crosswatch-system"
-
 const (
-	serviceAccount = "crosswatch"
-	clientSecret   = "crossplane-tls-client"
-	functionHost   = "localhost"
+	// Namespace is where the operator is installed.
+	Namespace = "crosswatch-system"
+	// ServiceAccount is the operator's, in that namespace.
+	ServiceAccount = "crosswatch"
+	// ClientSecret is the Secret, in that namespace, with what the operator shows to
+	// functions and trusts of them.
+	ClientSecret = "crossplane-tls-client"
+	// FunctionHost is the name at which functions are announced, for which their
+	// certificates are.
+	FunctionHost = "localhost"
 )
 
 // Installation is what the kustomizations made of a control plane. It is safe for
@@ -80,7 +84,7 @@ func (i *Installation) trust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i.function, err = authority.Issue(certificates.Request{Name: "function", DNSNames: []string{functionHost}})
+	i.function, err = authority.Issue(certificates.Request{Name: "function", DNSNames: []string{FunctionHost}})
 	if err != nil {
 		return err
 	}
@@ -89,7 +93,7 @@ func (i *Installation) trust(ctx context.Context) error {
 		return err
 	}
 	return i.Admin.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: clientSecret},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ClientSecret},
 		Type:       corev1.SecretTypeTLS,
 		Data:       operator.SecretData(),
 	})
@@ -97,5 +101,5 @@ func (i *Installation) trust(ctx context.Context) error {
 
 // OperatorConfig is the configuration of the operator's ServiceAccount.
 func (i *Installation) OperatorConfig(ctx context.Context) (*rest.Config, error) {
-	return i.Plane.ServiceAccountConfig(ctx, Namespace, serviceAccount)
+	return i.Plane.ServiceAccountConfig(ctx, Namespace, ServiceAccount)
 }
