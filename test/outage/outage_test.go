@@ -61,8 +61,8 @@ func (m *mirrors) isBlind() (bool, string) {
 func TestSoakTheAPIServerRestartsWithTheSameData(t *testing.T) {
 	long(t)
 	m := newMirrors(t)
-	m.must(cluster.plane.StopAPIServer())
-	m.must(cluster.plane.StartAPIServer(t.Context()))
+	m.must(cluster.Plane.StopAPIServer())
+	m.must(cluster.Plane.StartAPIServer(t.Context()))
 	m.upheaval()
 	m.converges()
 }
@@ -165,9 +165,9 @@ func TestEveryResourceVersionExpiresByACompactionAndARestart(t *testing.T) {
 	cluster.proxy.Down()
 	t.Cleanup(func() { m.must(cluster.proxy.Up()) })
 	m.upheaval()
-	m.must(cluster.plane.CompactEtcd(t.Context()))
-	m.must(cluster.plane.StopAPIServer())
-	m.must(cluster.plane.StartAPIServer(t.Context()))
+	m.must(cluster.Plane.CompactEtcd(t.Context()))
+	m.must(cluster.Plane.StopAPIServer())
+	m.must(cluster.Plane.StartAPIServer(t.Context()))
 	m.hasExpired(before.ResourceVersion)
 	m.must(cluster.proxy.Up())
 	m.converges()

@@ -18,15 +18,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
-	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/test/functions"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 const (
@@ -54,7 +53,7 @@ type world struct {
 // plane.
 func newWorld(t *testing.T, kind string, handler functions.Handler) *world {
 	t.Helper()
-	w := &world{admin: cluster.admin, kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}}
+	w := &world{admin: cluster.Admin, kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}}
 	w.bind(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "outage-"}}
 	w.must(w.admin.Create(t.Context(), ns))
@@ -91,21 +90,12 @@ func (w *world) must(err error) {
 // serve serves the function and makes it known.
 func (w *world) serve(name string, handler functions.Handler) {
 	w.t.Helper()
-	secure, err := cluster.function.ServerConfig()
-	w.must(err)
-	w.server, err = functions.Start(handler, functions.Options{TLS: secure})
+	var err error
+	w.server, err = cluster.Serve(handler)
 	w.must(err)
 	cluster.servers = append(cluster.servers, w.server)
-	image := "registry.example.org/" + name + ":v1"
-	w.create(&pkgv1.Function{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: pkgv1.FunctionSpec{Package: image}})
-	revision := &pkgv1.FunctionRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: name + "-1", Labels: map[string]string{pkgv1.LabelParentPackage: name}},
-		Spec:       pkgv1.FunctionRevisionSpec{DesiredState: pkgv1.RevisionActive, Image: image, Revision: 1},
-	}
-	w.create(revision)
-	_, port, _ := strings.Cut(w.server.Target(), ":")
-	revision.Status.Endpoint = "dns:///" + functionHost + ":" + port
-	w.must(w.admin.Status().Update(w.t.Context(), revision))
+	_, err = cluster.Announce(w.t.Context(), name, w.server.Target())
+	w.must(err)
 }
 
 // define makes the XRD of the world's kind, and its Composition of one step.
@@ -114,26 +104,11 @@ func (w *world) define() {
 	const schema = `{"type":"object","properties":{
 		"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
 		"status":{"type":"object","properties":{"value":{"type":"string"},"colored":{"type":"string"},"reading":{"type":"string"}}}}}`
-	name, scope := strings.ToLower(w.kind.Kind), v1.ScopeNamespaced
-	w.name = name + "s." + group
-	xrd := &v1.CompositeResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
-	xrd.Spec.Group = group
-	xrd.Spec.Names.Kind = w.kind.Kind
-	xrd.Spec.Names.Plural = name + "s"
-	xrd.Spec.Scope = &scope
-	xrd.Spec.Versions = []v1.CompositeResourceDefinitionVersion{{
-		Name: "v1", Served: true, Referenceable: true,
-		Schema: &v1.CompositeResourceValidation{OpenAPIV3Schema: runtime.RawExtension{Raw: []byte(schema)}},
-	}}
+	xrd := installation.Definition(group, w.kind.Kind, v1.ScopeNamespaced, schema)
+	w.name = xrd.Name
 	w.create(xrd)
-	w.create(&v1.Composition{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1.CompositionSpec{
-			CompositeTypeRef: v1.TypeReference{APIVersion: w.kind.GroupVersion().String(), Kind: w.kind.Kind},
-			Mode:             v1.CompositionModePipeline,
-			Pipeline:         []v1.PipelineStep{{Step: name, FunctionRef: v1.FunctionReference{Name: name}}},
-		},
-	})
+	function := strings.ToLower(w.kind.Kind)
+	w.create(installation.Composition(w.kind, v1.PipelineStep{Step: function, FunctionRef: v1.FunctionReference{Name: function}}))
 }
 
 // first creates the first XR of a kind as soon as the API server takes it.
