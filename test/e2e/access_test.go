@@ -33,6 +33,7 @@ import (
 	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 const (
@@ -81,7 +82,7 @@ func (w *world) requests(resource string) (all, forbidden []auditv1.Event) {
 // as is a client with the rights of somebody else.
 func (w *world) as(cfg *rest.Config) client.Client {
 	w.t.Helper()
-	c, err := client.New(cfg, client.Options{Scheme: cluster.scheme, Mapper: w.admin.RESTMapper()})
+	c, err := client.New(cfg, client.Options{Scheme: cluster.Scheme, Mapper: w.admin.RESTMapper()})
 	w.must(err)
 	return c
 }
@@ -97,7 +98,7 @@ func (w *world) user(name, role string, everywhere bool) client.Client {
 	} else {
 		w.create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, Subjects: subjects, RoleRef: ref})
 	}
-	cfg := cluster.controlPlane.AdminConfig()
+	cfg := cluster.Plane.AdminConfig()
 	cfg.Impersonate.UserName = name
 	return w.as(cfg)
 }
@@ -336,7 +337,7 @@ func TestAnXRDGrantsNothingOfAnAPIGroupThatDoesNotAnswer(t *testing.T) {
 // raw returns what the API server answers to a GET by an administrator.
 func (w *world) raw(ctx context.Context, path string) (string, error) {
 	w.t.Helper()
-	c, err := discovery.NewDiscoveryClientForConfig(cluster.controlPlane.AdminConfig())
+	c, err := discovery.NewDiscoveryClientForConfig(cluster.Plane.AdminConfig())
 	w.must(err)
 	content, err := c.RESTClient().Get().AbsPath(path).DoRaw(ctx)
 	return string(content), err
@@ -381,7 +382,7 @@ func TestApplyingTheManifestsAgainKeepsTheRules(t *testing.T) {
 	}
 	for _, flags := range [][]string{{"--server-side"}, {"--server-side", "--force-conflicts"}, {}} {
 		apply := append([]string{"apply", "-k", "../../config/rbac"}, flags...)
-		_, err := cluster.controlPlane.Kubectl(t.Context(), apply...)
+		_, err := cluster.Plane.Kubectl(t.Context(), apply...)
 		w.must(err)
 		if diff := cmp.Diff(want, w.rulesOf(roleComposites)); diff != "" {
 			t.Errorf("after kubectl %q (-want +got):\n%s", apply, diff)
@@ -395,7 +396,7 @@ func TestWithoutItsRoleTheOperatorSaysWhatIsMissingAndWorksWithWhatElseItMay(t *
 	w.operate()
 	w.unshare() // or the operator would be refused what it does with the XRs
 	w.must(w.admin.Delete(t.Context(), clusterRole(roleComposites)))
-	t.Cleanup(func() { w.must(cluster.controlPlane.ApplyKustomize(cleanupContext(t), "../../config/rbac")) })
+	t.Cleanup(func() { w.must(cluster.Plane.ApplyKustomize(cleanupContext(t), "../../config/rbac")) })
 	xrd := definition("Orphaned", v1.ScopeNamespaced, anyFields)
 	w.create(xrd)
 	message := w.condition(xrd, "Established", "False", "WaitingForPermission")
@@ -417,7 +418,7 @@ func TestWithoutItsRoleTheOperatorSaysWhatIsMissingAndWorksWithWhatElseItMay(t *
 		rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"orphaneds/status"}, Verbs: []string{"patch"}},
 	)
 	w.condition(xrd, "Established", "True", "WatchingCompositeResource")
-	w.must(cluster.controlPlane.ApplyKustomize(t.Context(), "../../config/rbac"))
+	w.must(cluster.Plane.ApplyKustomize(t.Context(), "../../config/rbac"))
 	w.eventually("the rules to be back", func() (bool, string) {
 		verbs := w.grants(roleComposites, "orphaneds")
 		return verbs != nil, fmt.Sprint(w.rulesOf(roleComposites))
@@ -428,7 +429,7 @@ func TestWithoutItsRoleTheOperatorSaysWhatIsMissingAndWorksWithWhatElseItMay(t *
 // do with its right to escalate.
 func TestThePolicyRefusesRulesThatNoXRKindNeeds(t *testing.T) {
 	w := newWorld(t)
-	cfg, err := cluster.controlPlane.ServiceAccountConfig(t.Context(), operatorNamespace, operatorServiceAccount)
+	cfg, err := cluster.OperatorConfig(t.Context())
 	w.must(err)
 	operator := w.as(cfg)
 	apply := func(role, patch string) func() error {
@@ -514,7 +515,7 @@ func TestThePolicyRefusesOtherWritesOfRBACObjects(t *testing.T) {
 		Resources: []string{"clusterroles", "clusterrolebindings", "roles", "rolebindings"},
 		Verbs:     []string{"get", "create", "update", "patch", "delete", "bind", "escalate"},
 	})
-	cfg, err := cluster.controlPlane.ServiceAccountConfig(t.Context(), operatorNamespace, operatorServiceAccount)
+	cfg, err := cluster.OperatorConfig(t.Context())
 	w.must(err)
 	operator := w.as(cfg)
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
@@ -568,7 +569,7 @@ func TestUsersGetXRsByTheRolesViewAndEdit(t *testing.T) {
 	read := func(c client.Client, list client.ObjectList) func() error {
 		return func() error { return c.List(t.Context(), list) }
 	}
-	another := composition(kind, step("absent", nil))
+	another := installation.Composition(kind, step("absent", nil))
 	another.Name = "another"
 
 	may := map[string]func() error{

@@ -11,9 +11,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
-const operatorUser = "system:serviceaccount:" + operatorNamespace + ":" + operatorServiceAccount
+const operatorUser = "system:serviceaccount:" + installation.Namespace + ":" + installation.ServiceAccount
 
 // expectedRefusals are the resources that tests have the operator ask for in
 // vain, on purpose.
@@ -50,10 +52,10 @@ func isRefusal(entry *auditv1.Event) bool {
 // unexpectedRefusals returns the requests that the API server forbade the
 // operator, but for those that tests provoked: what the operator does by itself
 // it must be allowed to.
-func (i *installation) unexpectedRefusals() ([]string, error) {
-	refusals, err := i.auditLog.Entries(func(entry *auditv1.Event) bool {
+func (c *testCluster) unexpectedRefusals() ([]string, error) {
+	refusals, err := c.auditLog.Entries(func(entry *auditv1.Event) bool {
 		return isOperators(entry) && isRefusal(entry) &&
-			(entry.ObjectRef == nil || !i.refusals.resources[entry.ObjectRef.Resource])
+			(entry.ObjectRef == nil || !c.refusals.resources[entry.ObjectRef.Resource])
 	}, refusal)
 	refused := make([]string, 0, len(refusals))
 	for _, entry := range refusals {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 const (
@@ -62,7 +63,7 @@ func (p *pulse) pause() time.Duration {
 func (w *world) leader() string {
 	w.t.Helper()
 	lease := &coordinationv1.Lease{}
-	err := w.admin.Get(w.t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "crosswatch-leader-election"}, lease)
+	err := w.admin.Get(w.t.Context(), client.ObjectKey{Namespace: installation.Namespace, Name: "crosswatch-leader-election"}, lease)
 	w.must(client.IgnoreNotFound(err))
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }

@@ -154,7 +154,7 @@ func sum(rows map[string]tally) tally {
 // rows returns what kubectl prints, sorted by name, and apart from it the column that tells each object's age.
 func (w *world) rows() (rows [][]string, published map[string]time.Duration) {
 	w.t.Helper()
-	out, err := cluster.controlPlane.Kubectl(w.t.Context(), "get", "dws", "-o", "wide")
+	out, err := cluster.Plane.Kubectl(w.t.Context(), "get", "dws", "-o", "wide")
 	w.must(err)
 	published = map[string]time.Duration{}
 	for i, line := range strings.Split(strings.TrimSpace(out), "\n") {

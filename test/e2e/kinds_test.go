@@ -9,13 +9,12 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 // define makes an XRD of namespaced XRs whose spec takes any field, waits until
@@ -99,15 +98,5 @@ const anyFields = `{"type":"object","properties":{
 		"asked":{"type":"boolean"},"value":{"type":"string"},"colored":{"type":"string"},"reading":{"type":"string"}}}}}`
 
 func definition(kind string, scope v1.Scope, openAPI string) *v1.CompositeResourceDefinition {
-	plural := strings.ToLower(kind) + "s"
-	xrd := &v1.CompositeResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
-	xrd.Spec.Group = group
-	xrd.Spec.Names.Kind = kind
-	xrd.Spec.Names.Plural = plural
-	xrd.Spec.Scope = &scope
-	xrd.Spec.Versions = []v1.CompositeResourceDefinitionVersion{{
-		Name: "v1", Served: true, Referenceable: true,
-		Schema: &v1.CompositeResourceValidation{OpenAPIV3Schema: runtime.RawExtension{Raw: []byte(openAPI)}},
-	}}
-	return xrd
+	return installation.Definition(group, kind, scope, openAPI)
 }

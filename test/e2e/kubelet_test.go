@@ -18,6 +18,7 @@ import (
 
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/certificates"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 	"github.com/crosswatch-io/crosswatch/test/nameserver"
 )
 
@@ -48,7 +49,7 @@ func runFunctions(w *world, images map[string]functions.Handler) *kubelet {
 		served: map[string]*functions.Server{}, pods: map[string]pod{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	changes, err := w.admin.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(operatorNamespace))
+	changes, err := w.admin.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(installation.Namespace))
 	w.must(err)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -166,18 +167,18 @@ func (k *kubelet) report(ctx context.Context, d *appsv1.Deployment) error {
 // test's world.
 func keepClientSecret(t *testing.T) {
 	t.Helper()
-	admin := cluster.admin
+	admin := cluster.Admin
 	secret := &corev1.Secret{}
-	if err := admin.Get(t.Context(), types.NamespacedName{Namespace: operatorNamespace, Name: clientSecret}, secret); err != nil {
+	if err := admin.Get(t.Context(), types.NamespacedName{Namespace: installation.Namespace, Name: installation.ClientSecret}, secret); err != nil {
 		t.Fatal(err)
 	}
 	if err := admin.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, name := range []string{clientSecret, authoritySecret} {
+		for _, name := range []string{installation.ClientSecret, authoritySecret} {
 			made := &corev1.Secret{}
-			made.Namespace, made.Name = operatorNamespace, name
+			made.Namespace, made.Name = installation.Namespace, name
 			if err := client.IgnoreNotFound(admin.Delete(cleanupContext(t), made)); err != nil {
 				t.Error(err)
 			}

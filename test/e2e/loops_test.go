@@ -26,6 +26,7 @@ import (
 	"github.com/crosswatch-io/crosswatch/internal/breaker"
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 // breaking gives XRs another breaker.
@@ -357,7 +358,7 @@ func TestS3NewRevisionsAreChargedToNobody(t *testing.T) {
 		return rsp, nil
 	})
 	opened := w.openings()
-	followed := composition(kind, step("writer", map[string]any{"value": "0"}))
+	followed := installation.Composition(kind, step("writer", map[string]any{"value": "0"}))
 	followed.Name += "-followed-" + w.namespace
 	w.create(followed)
 	xr := w.xr(kind, "xr", map[string]any{"crossplane": map[string]any{"compositionRef": map[string]any{"name": followed.Name}}})

@@ -12,43 +12,24 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
-	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
-	pkgv1beta1 "github.com/crosswatch-io/crosswatch/api/pkg/v1beta1"
-	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/test/controlplane"
-	"github.com/crosswatch-io/crosswatch/test/functions/certificates"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
-const (
-	operatorNamespace      = "crosswatch-system"
-	operatorServiceAccount = "crosswatch"
-	clientSecret           = "crossplane-tls-client"
-	functionHost           = "localhost"
-)
+// testCluster is the cluster that all tests of the package share.
+type testCluster struct {
+	*installation.Installation
 
-// installation is the cluster that all tests of the package share.
-type installation struct {
-	controlPlane *controlplane.ControlPlane
-	auditLog     controlplane.AuditLog
-	scheme       *runtime.Scheme
-	admin        client.WithWatch
-	function     certificates.Bundle // what functions serve with
-	refusals     expectedRefusals
-	shared       sets.Set[string]       // the XR kinds that tests share, as far as there were tests that do
-	binary       func() (string, error) // builds the operator when it is first called
+	auditLog controlplane.AuditLog
+	refusals expectedRefusals
+	shared   sets.Set[string]       // the XR kinds that tests share, as far as there were tests that do
+	binary   func() (string, error) // builds the operator when it is first called
 }
 
-var cluster *installation
+var cluster *testCluster
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -78,11 +59,14 @@ func run(m *testing.M) int {
 			complain(err)
 		}
 	}()
-	cluster, err = install(ctx, cp, auditLog)
+	installed, err := installation.Install(ctx, cp, "../../config/default", "manifests")
 	if err != nil {
 		return complain(err)
 	}
-	cluster.binary = sync.OnceValues(func() (string, error) { return buildOperator(ctx, dir) })
+	cluster = &testCluster{
+		Installation: installed, auditLog: auditLog, shared: sets.New[string](),
+		binary: sync.OnceValues(func() (string, error) { return buildOperator(ctx, dir) }),
+	}
 	code := m.Run()
 	refused, err := cluster.unexpectedRefusals()
 	if err != nil {
@@ -97,48 +81,4 @@ func run(m *testing.M) int {
 func complain(err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	return 1
-}
-
-// install does what a user does, with the manifests that a user has.
-func install(ctx context.Context, cp *controlplane.ControlPlane, auditLog controlplane.AuditLog) (*installation, error) {
-	for _, dir := range []string{"../../config/default", "manifests"} {
-		if err := cp.ApplyKustomize(ctx, dir); err != nil {
-			return nil, err
-		}
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, apiextensionsv1.AddToScheme, pkgv1.AddToScheme, pkgv1beta1.AddToScheme, watchv1alpha1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	admin, err := client.NewWithWatch(cp.AdminConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
-	i := &installation{controlPlane: cp, auditLog: auditLog, scheme: scheme, admin: admin, shared: sets.New[string]()}
-	return i, i.trust(ctx)
-}
-
-// trust makes the certificates of both ends, as the package manager would.
-func (i *installation) trust(ctx context.Context) error {
-	authority, err := certificates.NewAuthority("functions")
-	if err != nil {
-		return err
-	}
-	i.function, err = authority.Issue(certificates.Request{Name: "function", DNSNames: []string{functionHost}})
-	if err != nil {
-		return err
-	}
-	operator, err := authority.Issue(certificates.Request{Name: "crosswatch"})
-	if err != nil {
-		return err
-	}
-	return i.admin.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: clientSecret},
-		Type:       corev1.SecretTypeTLS,
-		Data:       operator.SecretData(),
-	})
 }

@@ -32,6 +32,7 @@ import (
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 // reacts bounds how long a change may take to reach an XR that has nothing to do
@@ -55,7 +56,7 @@ func (rawCodec) Name() string                    { return "proto" }
 // hostile serves a function behind mutual TLS, and makes it known.
 func (w *world) hostile(name string, run func(*hostile, *fnv1.RunFunctionRequest) ([]byte, error)) *hostile {
 	w.t.Helper()
-	secure, err := cluster.function.ServerConfig()
+	secure, err := cluster.FunctionTLS()
 	w.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	w.must(err)
@@ -366,7 +367,7 @@ func (w *world) offender(kind schema.GroupVersionKind, name string, does misdeed
 	o.xr = w.xr(kind, name, composedBy(w.composeAlso(kind, name, step(name, nil))))
 	_, port, _ := net.SplitHostPort(o.address)
 	o.words = strings.NewReplacer(
-		`"hostile"`, strconv.Quote(name), "%s", "dns:///"+functionHost+":"+port, "%n", w.namespace,
+		`"hostile"`, strconv.Quote(name), "%s", "dns:///"+installation.FunctionHost+":"+port, "%n", w.namespace,
 	).Replace(does.words)
 	return o
 }
@@ -462,7 +463,7 @@ func (b *bystanders) react(w *world, times int) {
 // composeAlso makes one of several Compositions of a kind, and returns its name.
 func (w *world) composeAlso(kind schema.GroupVersionKind, name string, steps ...v1.PipelineStep) string {
 	w.t.Helper()
-	c := composition(kind, steps...)
+	c := installation.Composition(kind, steps...)
 	c.Name += "-" + name + "-" + w.namespace
 	w.create(c)
 	return c.Name

@@ -31,7 +31,7 @@ type setting func(*app.Options, *rest.Config)
 // nothing else differs from what the flags default to.
 func (w *world) operate(settings ...setting) *operator {
 	w.t.Helper()
-	cfg, err := cluster.controlPlane.ServiceAccountConfig(w.t.Context(), operatorNamespace, operatorServiceAccount)
+	cfg, err := cluster.OperatorConfig(w.t.Context())
 	w.must(err)
 	o := app.NewOptions()
 	o.MetricsBindAddress = "0"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 // process is an operator in a process of its own, as a pod runs it: unlike one
@@ -44,17 +45,17 @@ func (w *world) run(interval time.Duration) *process {
 	w.t.Helper()
 	binary, err := cluster.binary()
 	w.must(err)
-	cfg, err := cluster.controlPlane.ServiceAccountConfig(w.t.Context(), operatorNamespace, operatorServiceAccount)
+	cfg, err := cluster.OperatorConfig(w.t.Context())
 	w.must(err)
 	dir := w.t.TempDir()
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	w.must(cluster.controlPlane.WriteKubeconfig(kubeconfig, cfg))
+	w.must(cluster.Plane.WriteKubeconfig(kubeconfig, cfg))
 	log, err := os.Create(filepath.Join(dir, "log"))
 	w.must(err)
 
 	// It ends by stop or kill, after the test's context has.
 	cmd := exec.Command(binary,
-		"--kubeconfig="+kubeconfig, "--namespace="+operatorNamespace, "--leader-elect", "--function-runtime="+app.FunctionRuntimeExternal,
+		"--kubeconfig="+kubeconfig, "--namespace="+installation.Namespace, "--leader-elect", "--function-runtime="+app.FunctionRuntimeExternal,
 		"--status-interval="+interval.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	cmd.Stdout, cmd.Stderr = log, log
 	w.must(cmd.Start())

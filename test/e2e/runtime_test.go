@@ -29,6 +29,7 @@ import (
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 const (
@@ -104,7 +105,7 @@ func (k *kubelet) revision(fn *pkgv1.Function, image string) *pkgv1.FunctionRevi
 
 // object names one of the operator's namespace.
 func object[T client.Object](obj T, name string) T {
-	obj.SetNamespace(operatorNamespace)
+	obj.SetNamespace(installation.Namespace)
 	obj.SetName(name)
 	return obj
 }
@@ -228,7 +229,7 @@ func TestWhatIsChangedByHandIsRepaired(t *testing.T) {
 	w.eventually("the Service to lead to the revision", w.has(service, name, "spec", "selector", "pkg.crossplane.io/revision"))
 	for _, obj := range []client.Object{
 		deployment, service, object(&corev1.Service{}, name), object(&corev1.ServiceAccount{}, name),
-		object(&corev1.Secret{}, name+"-tls-server"), object(&corev1.Secret{}, clientSecret),
+		object(&corev1.Secret{}, name+"-tls-server"), object(&corev1.Secret{}, installation.ClientSecret),
 	} {
 		w.must(w.admin.Get(t.Context(), key(obj), obj))
 		before := obj.GetUID()

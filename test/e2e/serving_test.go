@@ -65,7 +65,7 @@ func (w *world) answers(url, token string, want int) string {
 func (w *world) token(name string) string {
 	w.t.Helper()
 	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
-	cfg, err := cluster.controlPlane.ServiceAccountConfig(w.t.Context(), w.namespace, name)
+	cfg, err := cluster.Plane.ServiceAccountConfig(w.t.Context(), w.namespace, name)
 	w.must(err)
 	return cfg.BearerToken
 }

@@ -61,7 +61,7 @@ func TestDependencyWatchStatusShowsTheTruthAndFollows(t *testing.T) {
 	w.expectKind(dws, "ConfigMap", 3, 2)
 	w.expectKind(dws, "Gadget", 4, 2)
 
-	out, err := cluster.controlPlane.Kubectl(t.Context(), "get", "dependencywatchstatus", dws.Name)
+	out, err := cluster.Plane.Kubectl(t.Context(), "get", "dependencywatchstatus", dws.Name)
 	w.must(err)
 	header := strings.Fields(strings.SplitN(out, "\n", 2)[0])
 	if got, want := strings.Join(header, " "), "NAME COMPOSITES REFERENCES WATCHES CONVERGED PUBLISHED"; got != want {

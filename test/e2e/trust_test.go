@@ -20,6 +20,7 @@ import (
 
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/certificates"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 // identity is what a function's server shows and trusts, which can be replaced
@@ -86,7 +87,7 @@ func (w *world) presents(b certificates.Bundle) {
 
 func (w *world) replaceClientSecret(data map[string][]byte) {
 	w.t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: clientSecret}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: installation.Namespace, Name: installation.ClientSecret}}
 	update(w, secret, func(s *corev1.Secret) { s.Data = data })
 }
 
@@ -97,7 +98,7 @@ func (w *world) restoresTrust() {
 	w.t.Cleanup(func() {
 		live := &corev1.Secret{}
 		ctx := cleanupContext(w.t)
-		at := metav1.ObjectMeta{Namespace: operatorNamespace, Name: clientSecret}
+		at := metav1.ObjectMeta{Namespace: installation.Namespace, Name: installation.ClientSecret}
 		w.must(w.admin.Get(ctx, key(&corev1.Secret{ObjectMeta: at}), live))
 		live.Data = secret
 		w.must(w.admin.Update(ctx, live))
@@ -106,7 +107,7 @@ func (w *world) restoresTrust() {
 
 func (w *world) clientSecretData() map[string][]byte {
 	w.t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: clientSecret}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: installation.Namespace, Name: installation.ClientSecret}}
 	w.must(w.admin.Get(w.t.Context(), key(secret), secret))
 	return secret.Data
 }
@@ -121,7 +122,7 @@ func (w *world) authority(name string) *certificates.Authority {
 func (w *world) issue(a *certificates.Authority, until time.Time) certificates.Bundle {
 	w.t.Helper()
 	b, err := a.Issue(certificates.Request{
-		Name: "e2e", DNSNames: []string{functionHost}, NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
+		Name: "e2e", DNSNames: []string{installation.FunctionHost}, NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
 	})
 	w.must(err)
 	return b
@@ -181,7 +182,7 @@ func TestACertificateThatIsNotTrustedIsNamedAndItsReplacementIsUsed(t *testing.T
 			kind := w.shared(sample)
 			w.compose(kind, step("guarded", nil))
 			xr := w.xr(kind, "xr", nil)
-			w.fails(xr, `function "guarded" at dns:///`+functionHost+":", tc.words)
+			w.fails(xr, `function "guarded" at dns:///`+installation.FunctionHost+":", tc.words)
 
 			shown.use(good)
 			w.presents(good)

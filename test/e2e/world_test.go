@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
-	pkgv1 "github.com/crosswatch-io/crosswatch/api/pkg/v1"
 	"github.com/crosswatch-io/crosswatch/test/controlplane"
 	"github.com/crosswatch-io/crosswatch/test/functions"
+	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
 const (
@@ -53,7 +53,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, admin: cluster.admin}
+	w := &world{t: t, admin: cluster.Admin}
 	// Registered first, this runs last: what the test made needs an operator to
 	// be deleted.
 	t.Cleanup(func() {
@@ -144,9 +144,9 @@ func (w *world) settled(number func() int) int {
 // name, as an active revision with an endpoint.
 func (w *world) function(name string, handler functions.Handler) *functions.Server {
 	w.t.Helper()
-	secure, err := cluster.function.ServerConfig()
+	server, err := cluster.Serve(handler)
 	w.must(err)
-	server := functions.Serve(w.t, handler, functions.Options{TLS: secure})
+	w.t.Cleanup(server.Stop)
 	w.announce(name, server.Target())
 	return server
 }
@@ -154,19 +154,11 @@ func (w *world) function(name string, handler functions.Handler) *functions.Serv
 // announce makes a function known that is served at host:port.
 func (w *world) announce(name, target string) {
 	w.t.Helper()
-	image := "registry.example.org/" + name + ":v1"
-	w.create(&pkgv1.Function{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       pkgv1.FunctionSpec{Package: image},
-	})
-	revision := &pkgv1.FunctionRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: name + "-1", Labels: map[string]string{pkgv1.LabelParentPackage: name}},
-		Spec:       pkgv1.FunctionRevisionSpec{DesiredState: pkgv1.RevisionActive, Image: image, Revision: 1},
+	created, err := cluster.Announce(w.t.Context(), name, target)
+	for _, obj := range created {
+		w.t.Cleanup(func() { w.remove(obj) })
 	}
-	w.create(revision)
-	_, port, _ := strings.Cut(target, ":")
-	revision.Status.Endpoint = "dns:///" + functionHost + ":" + port
-	w.must(w.admin.Status().Update(w.t.Context(), revision))
+	w.must(err)
 }
 
 // step is one step of a pipeline, named after its function.
@@ -199,22 +191,11 @@ func composing(t *testing.T, name string, handler functions.Handler, settings ..
 // XRs.
 func (w *world) compose(gvk schema.GroupVersionKind, steps ...v1.PipelineStep) *v1.Composition {
 	w.t.Helper()
-	c := composition(gvk, steps...)
+	c := installation.Composition(gvk, steps...)
 	c.Name += "-" + w.namespace // other tests' revisions of the kind may be there still
 	w.create(c)
 	w.outgrow(gvk)
 	return c
-}
-
-func composition(gvk schema.GroupVersionKind, steps ...v1.PipelineStep) *v1.Composition {
-	return &v1.Composition{
-		ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(gvk.Kind)},
-		Spec: v1.CompositionSpec{
-			CompositeTypeRef: v1.TypeReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
-			Mode:             v1.CompositionModePipeline,
-			Pipeline:         steps,
-		},
-	}
 }
 
 // xr creates an XR in the test's namespace.
