@@ -20,9 +20,11 @@ func NewInformer(from cache.ListerWatcher, example runtime.Object, resync time.D
 	source := cache.ToListerWatcherWithContext(from)
 	nobody := func(error) {}
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: source.ListWithContext,
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return keepAsking(ctx, verbList, nobody, func() (runtime.Object, error) { return source.ListWithContext(ctx, o) })
+		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return keepAsking(ctx, nobody, func() (watch.Interface, error) { return source.WatchWithContext(ctx, o) })
+			return keepWatching(ctx, nobody, func() (watch.Interface, error) { return source.WatchWithContext(ctx, o) })
 		},
 	}, example, resync, indexers)
 }

@@ -5,10 +5,8 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
 
@@ -19,6 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	verbList  = "list"
+	verbWatch = "watch"
 )
 
 // A RequestError is the failure of a list or watch. It wraps what the API
@@ -66,57 +69,19 @@ func (s *source) listerWatcher(client dynamic.Interface) cache.ListerWatcher {
 }
 
 func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timing.List)
-	defer cancel()
-	list, err := s.client.List(ctx, o)
-	if err != nil {
-		return nil, &RequestError{Verb: "list", Err: err}
-	}
-	return list, nil
+	return keepAsking(ctx, verbList, s.failed, func() (runtime.Object, error) {
+		ctx, cancel := context.WithTimeout(ctx, s.timing.List)
+		defer cancel()
+		return s.client.List(ctx, o)
+	})
 }
 
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	w, err := keepAsking(ctx, s.failed, func() (watch.Interface, error) { return s.open(ctx, o) })
+	w, err := keepWatching(ctx, s.failed, func() (watch.Interface, error) { return s.open(ctx, o) })
 	if err == nil {
 		s.once.Do(func() { close(s.watching) })
 	}
 	return w, err
-}
-
-// keepAsking opens a watch, and asks again by itself while the API server is away
-// or has too much to do: a reflector would say nothing of that, wait for up to a
-// minute, and not stop meanwhile.
-func keepAsking(ctx context.Context, failed func(error), open func() (watch.Interface, error)) (watch.Interface, error) {
-	backoff := Backoff()
-	for {
-		w, err := open()
-		if err == nil {
-			return w, nil
-		}
-		err = &RequestError{Verb: "watch", Err: err}
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err() // nothing that a reflector would wait for
-		case !isPassing(err):
-			return nil, err
-		}
-		failed(err)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(backoff.Step()):
-		}
-	}
-}
-
-// isPassing says that the API server did not get to judge the request.
-func isPassing(err error) bool {
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) {
-		return true
-	}
-	code := answer.Status().Code
-	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
 
 // open opens one watch. It ends after a time of its own, since permissions are
