@@ -119,7 +119,7 @@ verify: generate lint ## Generate and lint; fail if that left anything changed o
 
 # The packages of test that need a control plane run afresh, each on its own. They wait more than they work, so they run two at a
 # time: the longest first, and beside it the others, one after the other.
-ON_CONTROL_PLANE := ./test/e2e ./test/controlplane ./test/install ./test/outage
+ON_CONTROL_PLANE := ./test/e2e ./test/controlplane ./test/install ./test/outage ./test/soak/operator
 
 .PHONY: test
 test: controlplane test-image test-alerts ## Run every test, with the race detector.
@@ -135,12 +135,14 @@ test-image: ## Build the image twice and look into it.
 test-alerts: ## Evaluate the alerts, and check dashboard and runbook against the metrics.
 	cd test/alerts && go test -count 1 ./...
 
-# The race detector costs the engine most of its speed: make test runs it with that, and here it gets as far as it can.
+# The race detector costs most of the speed: make test soaks with that, and here as much is changed as can be.
+SOAKS := TestSoakThe(Engine|Operator)
+
 .PHONY: test-soak
 test-soak: controlplane ## Run the soak tests, SOAK=20m each, and show that they would notice a broken order; SEED repeats one.
 	go test -tags brokenordering -count 1 -timeout 5m -v -run Noticed ./test/soak/engine
-	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -p 1 -timeout 0 -v -run Soak -skip TestSoakTheEngine ./test/... ./internal/engine
-	SOAK=$(SOAK) go test -count 1 -timeout 0 -v -run TestSoakTheEngine ./test/soak/engine
+	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -race -count 1 -p 1 -timeout 0 -v -run Soak -skip '$(SOAKS)' ./test/... ./internal/engine
+	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) go test -count 1 -p 1 -timeout 0 -v -run '$(SOAKS)' ./test/soak/...
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME=60s.

@@ -70,6 +70,7 @@ func (open) Close() error { return nil }
 
 // A reflector alone would wait longer each time, for half a minute in the end.
 func TestAWatchIsOpenAgainSoonHoweverOftenItBroke(t *testing.T) {
+	t.Parallel()
 	reset := errors.New("the stream was reset")
 	for name, tc := range map[string]struct {
 		sends string

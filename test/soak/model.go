@@ -35,7 +35,8 @@ type Want struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 }
 
-func (w Want) reference() dependency.Reference {
+// Reference is what the requirement means.
+func (w Want) Reference() dependency.Reference {
 	return dependency.Reference{GVK: GVK(w.Kind), Namespace: w.Namespace, Name: w.Name, Labels: w.Labels}
 }
 
@@ -47,7 +48,7 @@ const Blind = "blind"
 func (p Plan) See(read func(dependency.Reference) ([]*unstructured.Unstructured, error)) (string, error) {
 	h := fnv.New64a()
 	for i, w := range p.Requires {
-		found, err := read(w.reference())
+		found, err := read(w.Reference())
 		if err != nil {
 			return "", err
 		}
@@ -117,10 +118,15 @@ func Selected(objects []*unstructured.Unstructured, ref dependency.Reference) []
 			out = append(out, obj)
 		}
 	}
-	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+	Sort(out)
+	return out
+}
+
+// Sort sorts objects by namespace and name.
+func Sort(objects []*unstructured.Unstructured) {
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
-	return out
 }
 
 func means(ref dependency.Reference, obj *unstructured.Unstructured) bool {

@@ -34,10 +34,7 @@ var (
 	colors       = []string{"red", "green", "blue"}
 )
 
-const (
-	namesPerKind = 12
-	xrsPerKind   = 40
-)
+const namesPerKind = 12
 
 // Objects is where a script's objects are.
 type Objects interface {
@@ -56,6 +53,8 @@ type Script struct {
 	Rand *rand.Rand
 	// Mix is what happens how often.
 	Mix []Weighted
+	// XRs is how many there can be of a kind.
+	XRs int
 	// Changes counts those of objects.
 	Changes int
 
@@ -68,6 +67,7 @@ func NewScript(seed uint64, objects Objects) *Script {
 	return &Script{
 		Rand:    rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // to be repeated
 		Mix:     ordinary,
+		XRs:     40,
 		objects: objects,
 	}
 }
@@ -251,7 +251,7 @@ func (s *Script) any(kind string) (types.NamespacedName, bool) {
 
 func (s *Script) addXR() {
 	kind := Pick(s, XRKinds)
-	name := types.NamespacedName{Namespace: Pick(s, Namespaces), Name: "x" + strconv.Itoa(s.Rand.IntN(xrsPerKind/len(Namespaces)))}
+	name := types.NamespacedName{Namespace: Pick(s, Namespaces), Name: "x" + strconv.Itoa(s.Rand.IntN(s.XRs/len(Namespaces)))}
 	if s.objects.Object(GVK(kind), name) == nil {
 		s.plan(kind, name)
 	}
