@@ -14,10 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/test/functions"
@@ -64,61 +61,14 @@ func (r *inFlight) highest() int {
 	return r.most
 }
 
-// shown is when XRs showed a value in their status, by "name=value".
-type shown struct {
-	mu      sync.Mutex
-	waiting map[string]chan time.Time
-}
-
-// awaits returns where the time arrives at which the XR first shows the value.
-func (s *shown) awaits(name, value string) <-chan time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := make(chan time.Time, 1)
-	s.waiting[name+"="+value] = at
-	return at
-}
-
-func (s *shown) see(xr *unstructured.Unstructured) {
-	value, _, _ := unstructured.NestedString(xr.Object, "status", "value")
-	key := xr.GetName() + "=" + value
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at, ok := s.waiting[key]; ok {
-		at <- time.Now()
-		delete(s.waiting, key)
-	}
-}
-
-// follow sees all XRs of the kind until the test ends.
-func (s *storm) follow(kind schema.GroupVersionKind) {
-	s.t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind)
-	watch, err := s.admin.Watch(s.t.Context(), list, client.InNamespace(s.namespace))
-	s.must(err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range watch.ResultChan() {
-			if xr, ok := event.Object.(*unstructured.Unstructured); ok {
-				s.shown.see(xr)
-			}
-		}
-	}()
-	s.t.Cleanup(func() {
-		watch.Stop()
-		<-done
-	})
-}
-
 // newStorm makes all the XRs and waits until they have settled.
 func newStorm(t *testing.T, dependants, unrelated, samples int) *storm {
 	t.Helper()
 	s := &storm{
 		world: newWorld(t), dependants: dependants, samples: samples,
-		inFlight: inFlight{calls: map[types.NamespacedName]int{}}, shown: &shown{waiting: map[string]chan time.Time{}},
+		inFlight: inFlight{calls: map[types.NamespacedName]int{}},
 	}
+	s.shown = newShown(s.world)
 	s.operate()
 	s.functions = s.function("show", func(req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
 		s.inFlight.call(functions.XR(req), func() { rsp = show(req) })
@@ -146,7 +96,7 @@ func newStorm(t *testing.T, dependants, unrelated, samples int) *storm {
 	}
 	for _, c := range crowds {
 		c.ready()
-		s.follow(c.kind)
+		s.shown.follow(c.kind)
 	}
 	s.settled(s.functions.TotalCalls)
 	return s
@@ -177,25 +127,14 @@ func (s *storm) latencies(round string) map[string][]time.Duration {
 	for i := range s.samples {
 		name := s.unrelated[i%len(s.unrelated)]
 		next := round + "-" + strconv.Itoa(i)
-		at := s.shown.awaits(name, next)
-		s.setValue(name, next)
-		written := time.Now()
 		kind, _, _ := strings.Cut(name, "-")
-		select {
-		case shown := <-at:
-			took[kind] = append(took[kind], max(0, shown.Sub(written)))
-		case <-time.After(patience):
-			s.t.Fatalf("%s does not show %s", name, next)
-		}
+		effect, _ := s.shown.takes(name, next, func() { s.setValue(name, next) })
+		took[kind] = append(took[kind], effect)
 	}
 	for _, all := range took {
 		slices.Sort(all)
 	}
 	return took
-}
-
-func percentile(sorted []time.Duration, percent int) time.Duration {
-	return sorted[min(len(sorted)-1, len(sorted)*percent/100)].Round(time.Millisecond / 10)
 }
 
 // blow changes the hot object until it is told to stop, and returns how often it did.
