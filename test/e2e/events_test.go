@@ -18,20 +18,27 @@ import (
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
 )
 
-// told returns the events of an XR, as "type reason: note", sorted. Each stands
-// for as many as were sent: a repeated one has a series.
-func (w *world) told(xr *unstructured.Unstructured) []string {
+// events returns the events about objects in the test's namespace. None of them
+// may have been sent again: a repeated one has a series.
+func (w *world) events() []eventsv1.Event {
 	w.t.Helper()
 	list := &eventsv1.EventList{}
 	w.must(w.admin.List(w.t.Context(), list, client.InNamespace(w.namespace)))
-	var told []string
 	for _, e := range list.Items {
-		if e.Regarding.UID != xr.GetUID() {
-			continue
-		}
-		told = append(told, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Note))
 		if e.Series != nil {
-			w.t.Errorf("an event was sent again: %s %s", e.Reason, e.Note)
+			w.t.Errorf("an event was sent again: %s %s: %s", e.Regarding.Name, e.Reason, e.Note)
+		}
+	}
+	return list.Items
+}
+
+// told returns the events of an XR, as "type reason: note", sorted.
+func (w *world) told(xr *unstructured.Unstructured) []string {
+	w.t.Helper()
+	var told []string
+	for _, e := range w.events() {
+		if e.Regarding.UID == xr.GetUID() {
+			told = append(told, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Note))
 		}
 	}
 	slices.Sort(told)

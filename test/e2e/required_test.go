@@ -5,18 +5,14 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
-	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
 	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
 )
@@ -197,79 +193,6 @@ func TestB4AFunctionCanTellNotAskedFromNoneFound(t *testing.T) {
 	w.promptly("the creation's effect", func() {
 		w.create(w.configMap("absent", nil, map[string]string{"value": "present"}))
 	}, w.has(xr, "present", "status", "value"))
-}
-
-func TestAHundredXRsRequireOneObjectAndAllReconcileWithinASecond(t *testing.T) {
-	const many = 100
-	w := newWorld(t)
-	// With a worker for each, no XR queues behind the writes of others, which a
-	// small machine's API server takes one after the other.
-	w.operate(func(o *app.Options, _ *rest.Config) { o.MaxConcurrentReconciles = many })
-	server := w.function("reader", reader)
-	kind := w.define("Many")
-	w.compose(kind, step("reader", nil))
-	cm := w.configMap("settings", nil, map[string]string{"value": "one"})
-	w.create(cm)
-	xrs := w.crowd(kind, "xr", many, func(int) map[string]any { return map[string]any{"settings": "settings"} })
-	xrs.ready()
-	w.settled(server.TotalCalls)
-
-	// The function's server sees each XR's reconcile by itself; asking the API
-	// server meanwhile would slow down what is measured.
-	saw := make(chan string, 10*many)
-	server.Handle(func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		if found, _ := respond.Required(req, "settings"); value(found) == "two" {
-			saw <- functions.XR(req).Name
-		}
-		return reader(req)
-	})
-	changed := time.Now()
-	update(w, cm, func(c *configMap) { c.Data["value"] = "two" })
-	took := map[string]time.Duration{}
-	for len(took) < many {
-		select {
-		case name := <-saw:
-			if _, again := took[name]; !again {
-				took[name] = time.Since(changed)
-			}
-		case <-time.After(patience):
-			t.Fatalf("only %d of %d XRs reconciled", len(took), many)
-		}
-	}
-	slowest := slices.Max(slices.Collect(maps.Values(took)))
-	t.Logf("the last of %d XRs reconciled after %s", many, slowest.Round(time.Millisecond))
-	if slowest > promptly {
-		t.Errorf("that is more than %s", promptly)
-	}
-	xrs.shows("two")
-}
-
-func TestAFatalPipelineRecoversWithTheRequiredObjectAndNoRetryTimer(t *testing.T) {
-	w, kind, _ := composing(t, "strict", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		rsp := respond.To(req)
-		respond.Require(rsp, "settings", settings(functions.XR(req).Namespace, "settings"))
-		found, asked := respond.Required(req, "settings")
-		if asked && value(found) != "good" {
-			respond.Fatal(rsp, "settings are %s", value(found))
-			return rsp, nil
-		}
-		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
-		return rsp, nil
-	}, retryAfter(time.Hour))
-	xr := w.xr(kind, "xr", nil)
-	w.fails(xr, `"strict"`, "settings are none")
-
-	synced := func() (bool, string) {
-		c := w.conditionOf(xr, "Synced")
-		return c["status"] == "True", fmt.Sprint(c)
-	}
-	cm := w.configMap("settings", nil, map[string]string{"value": "good"})
-	w.promptly("the recovery", func() { w.create(cm) }, synced)
-	update(w, cm, func(c *configMap) { c.Data["value"] = "bad" })
-	w.fails(xr, "settings are bad")
-	w.promptly("the second recovery", func() {
-		update(w, cm, func(c *configMap) { c.Data["value"] = "good" })
-	}, synced)
 }
 
 func TestTheXRHoldsNoTraceOfARequirement(t *testing.T) {

@@ -48,11 +48,18 @@ func follower(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 // began, but for Events, which it sends when it gets to it.
 func (w *world) writes() int {
 	w.t.Helper()
+	return w.written(func(resource string) bool { return resource != "events" })
+}
+
+// written counts what the operator wrote of such resources in the test's
+// namespace since the log began.
+func (w *world) written(isAbout func(resource string) bool) int {
+	w.t.Helper()
 	entries, err := w.auditLog.Entries(func(entry *auditv1.Event) bool {
 		switch entry.Verb {
 		case "create", "update", "patch", "delete":
 			return isOperators(entry) && entry.ObjectRef != nil &&
-				entry.ObjectRef.Namespace == w.namespace && entry.ObjectRef.Resource != "events"
+				entry.ObjectRef.Namespace == w.namespace && isAbout(entry.ObjectRef.Resource)
 		}
 		return false
 	}, w.namespace)
