@@ -18,13 +18,13 @@ import (
 // too much to do: they are back soon after it is, and can be stopped meanwhile.
 func NewInformer(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	source := cache.ToListerWatcherWithContext(from)
-	nobody := func(error) {}
+	nobody, silence := func(error) {}, Timing{}.OrDefaults().Silence
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return keepAsking(ctx, verbList, nobody, func() (runtime.Object, error) { return source.ListWithContext(ctx, o) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return keepWatching(ctx, nobody, func() (watch.Interface, error) { return source.WatchWithContext(ctx, o) })
+			return keepWatching(ctx, silence, nobody, func() (watch.Interface, error) { return source.WatchWithContext(ctx, o) })
 		},
 	}, example, resync, indexers)
 }

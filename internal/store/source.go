@@ -77,7 +77,7 @@ func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 }
 
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	w, err := keepWatching(ctx, s.failed, func() (watch.Interface, error) { return s.open(ctx, o) })
+	w, err := keepWatching(ctx, s.timing.Silence, s.failed, func() (watch.Interface, error) { return s.open(ctx, o) })
 	if err == nil {
 		s.once.Do(func() { close(s.watching) })
 	}

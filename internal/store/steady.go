@@ -56,14 +56,15 @@ func isPassing(err error) bool {
 	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
 
-// keepWatching is keepAsking for watches. One that breaks off ends as if it had been
-// open for long enough: a reflector goes on at once from where it was.
-func keepWatching(ctx context.Context, failed func(error), open func() (watch.Interface, error)) (watch.Interface, error) {
+// keepWatching is keepAsking for watches. One that breaks off, or sends nothing for
+// the time of silence, ends as if it had been open for long enough: a reflector goes
+// on at once from where it was.
+func keepWatching(ctx context.Context, silence time.Duration, failed func(error), open func() (watch.Interface, error)) (watch.Interface, error) {
 	w, err := keepAsking(ctx, verbWatch, failed, open)
 	if err != nil {
 		return nil, err
 	}
-	s := &steadyWatch{source: w, failed: failed, events: make(chan watch.Event), stopped: make(chan struct{}), done: make(chan struct{})}
+	s := &steadyWatch{source: w, silence: silence, failed: failed, events: make(chan watch.Event), stopped: make(chan struct{}), done: make(chan struct{})}
 	go s.run()
 	return s, nil
 }
@@ -75,9 +76,10 @@ const brief = time.Second
 
 // steadyWatch passes the events of a watch on, but for an error that may pass.
 type steadyWatch struct {
-	source watch.Interface
-	failed func(error)
-	events chan watch.Event
+	source  watch.Interface
+	silence time.Duration
+	failed  func(error)
+	events  chan watch.Event
 
 	once    sync.Once
 	stopped chan struct{} // closed by the first Stop
@@ -118,21 +120,47 @@ func (s *steadyWatch) run() {
 // broke it.
 func (s *steadyWatch) pass() (told bool, broken error) {
 	begun := time.Now()
-	for event := range s.source.ResultChan() {
-		if event.Type == watch.Error {
-			if err := apierrors.FromObject(event.Object); isPassing(err) {
+	silent := time.NewTimer(s.silence)
+	defer silent.Stop()
+	for {
+		select {
+		case event, open := <-s.source.ResultChan():
+			if !open {
+				return told, endedAfter(time.Since(begun))
+			}
+			if err := passingError(event); err != nil {
 				return told, err
 			}
-		}
-		select {
-		case s.events <- event:
-			told = true
+			select {
+			case s.events <- event:
+				told = true
+			case <-s.stopped:
+				return told, nil
+			}
+			silent.Reset(s.silence)
+		case <-silent.C:
+			// A connection may be open that nothing comes through any more. Another watch shows.
+			return told, nil
 		case <-s.stopped:
-			return true, nil
+			return told, nil
 		}
 	}
-	if time.Since(begun) < brief {
-		return told, errBrief
+}
+
+func endedAfter(lasted time.Duration) error {
+	if lasted < brief {
+		return errBrief
 	}
-	return told, nil
+	return nil
+}
+
+// passingError is what an event tells of that may pass.
+func passingError(event watch.Event) error {
+	if event.Type != watch.Error {
+		return nil
+	}
+	if err := apierrors.FromObject(event.Object); isPassing(err) {
+		return err
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ type breaking struct {
 	sends   string
 	ends    error
 	watches int
-	opened  chan struct{} // closed when a watch is open that lasts
+	opened  chan struct{} // of which one comes for each watch that lasts
 }
 
 func (b *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -45,8 +45,10 @@ func (b *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
 		b.watches--
 		response.Body = io.NopCloser(io.MultiReader(strings.NewReader(b.sends), end{b.ends}))
 		if b.watches < 0 {
-			close(b.opened)
-			b.opened = make(chan struct{})
+			select {
+			case b.opened <- struct{}{}:
+			default:
+			}
 			response.Body = open{r}
 		}
 	}
@@ -87,8 +89,7 @@ func TestAWatchIsOpenAgainSoonHoweverOftenItBroke(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const breaks = 4
-			opened := make(chan struct{})
-			server := &breaking{sends: tc.sends, ends: tc.ends, watches: breaks, opened: opened}
+			server := &breaking{sends: tc.sends, ends: tc.ends, watches: breaks, opened: make(chan struct{}, 1)}
 			begun := time.Now()
 			informer, err := store.Start(t.Context(), clientOf(t, server), widgets, listener{}, store.Timing{})
 			if err != nil {
@@ -96,7 +97,7 @@ func TestAWatchIsOpenAgainSoonHoweverOftenItBroke(t *testing.T) {
 			}
 			defer informer.Stop()
 			select {
-			case <-opened:
+			case <-server.opened:
 			case <-time.After(time.Minute):
 				t.Fatal("it was never open again")
 			}
@@ -110,10 +111,33 @@ func TestAWatchIsOpenAgainSoonHoweverOftenItBroke(t *testing.T) {
 	}
 }
 
+// What is between here and the API server may go on to hold a connection that nothing
+// comes through any more.
+func TestAWatchThatSendsNothingIsReplaced(t *testing.T) {
+	t.Parallel()
+	server := &breaking{opened: make(chan struct{}, 1)}
+	h := listener{make(chan struct{}, 1)}
+	informer, err := store.Start(t.Context(), clientOf(t, server), widgets, h, store.Timing{Silence: 1100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer informer.Stop()
+	for range 2 {
+		select {
+		case <-server.opened:
+		case <-h.failed:
+			t.Error("to be silent is called a failure")
+		case <-time.After(10 * time.Second):
+			t.Fatal("no watch is open")
+		}
+	}
+}
+
 // An API server that ends all watches at once is no better than one that opens none.
 func TestAWatchThatEndsAsSoonAsItBeginsIsAFailure(t *testing.T) {
+	t.Parallel()
 	h := listener{make(chan struct{})}
-	server := &breaking{ends: io.EOF, watches: 100}
+	server := &breaking{ends: io.EOF, watches: 100, opened: make(chan struct{}, 1)}
 	informer, err := store.Start(t.Context(), clientOf(t, server), widgets, h, store.Timing{})
 	if err != nil {
 		t.Fatal(err)

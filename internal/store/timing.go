@@ -21,6 +21,9 @@ type Timing struct {
 	// List is how long a whole list may take; by default, 75 seconds: API servers
 	// give up after a minute.
 	List time.Duration
+	// Silence is how long a watch may send nothing before another takes its place;
+	// 3 minutes by default: API servers send a bookmark about once a minute.
+	Silence time.Duration
 	// Poll is the least time between two lists of a kind that can't be watched; a
 	// minute by default.
 	Poll time.Duration
@@ -29,9 +32,10 @@ type Timing struct {
 // OrDefaults returns the timing with defaults in place of zeros.
 func (t Timing) OrDefaults() Timing {
 	return Timing{
-		Watch:  cmp.Or(t.Watch, 10*time.Minute),
-		Answer: cmp.Or(t.Answer, 30*time.Second),
-		List:   cmp.Or(t.List, 75*time.Second),
-		Poll:   cmp.Or(t.Poll, time.Minute),
+		Watch:   cmp.Or(t.Watch, 10*time.Minute),
+		Answer:  cmp.Or(t.Answer, 30*time.Second),
+		List:    cmp.Or(t.List, 75*time.Second),
+		Silence: cmp.Or(t.Silence, 3*time.Minute),
+		Poll:    cmp.Or(t.Poll, time.Minute),
 	}
 }
