@@ -183,16 +183,28 @@ func TestRunsOfNoEventAndRunsThatWriteNothingAreNotCharged(t *testing.T) {
 	}
 }
 
-// An XR that ran just before lets those go first that did not.
+// An XR that ran just before lets those go first that did not, and those that are woken
+// with a thousand others let those go first that are woken alone.
 func TestOfThoseThatAnEventWakesTheOneThatRanLongestAgoGoesFirst(t *testing.T) {
-	for rest, want := range map[time.Duration]int{
-		time.Hour: 0, time.Minute: 0, 59 * time.Second: -1, 20 * time.Second: -2, time.Second: -6, 0: -8,
+	for _, tc := range []struct {
+		rest        time.Duration
+		crowd, want int
+	}{
+		{rest: time.Hour, crowd: 1, want: 0},
+		{rest: time.Minute, crowd: 1, want: 0},
+		{rest: 59 * time.Second, crowd: 1, want: -1},
+		{rest: 20 * time.Second, crowd: 1, want: -2},
+		{rest: time.Second, crowd: 1, want: -6},
+		{rest: 0, crowd: 1, want: -8},
+		{rest: time.Minute, crowd: 2, want: -1},
+		{rest: time.Minute, crowd: 1000, want: -4},
+		{rest: time.Hour, crowd: 1000, want: 0},
 	} {
-		if got := engine.PriorityAfter(rest); got != want {
-			t.Errorf("after %s: priority %d, want %d", rest, got, want)
+		if got := engine.PriorityAfter(tc.rest, tc.crowd); got != tc.want {
+			t.Errorf("after %s, as one of %d: priority %d, want %d", tc.rest, tc.crowd, got, tc.want)
 		}
 	}
-	order := []int{engine.PriorityAfter(time.Hour), engine.PriorityAfter(0), engine.PriorityResync, engine.PriorityBacklog}
+	order := []int{engine.PriorityAfter(time.Hour, 1), engine.PriorityAfter(0, 1), engine.PriorityResync, engine.PriorityBacklog}
 	if !slices.IsSortedFunc(order, func(a, b int) int { return b - a }) {
 		t.Errorf("the order of events, resyncs and what is there at the start is %v", order)
 	}

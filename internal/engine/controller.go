@@ -59,6 +59,7 @@ type Controller struct {
 
 	metrics controllerMetrics
 	causes  causes
+	pending pending
 	sights  *sights // nil unless the engine verifies
 	refused refused
 
@@ -99,6 +100,7 @@ func newController(e *Engine, name string, kind schema.GroupVersionKind) *Contro
 		done:       make(chan struct{}),
 		queueReady: make(chan struct{}),
 		runs:       map[types.NamespacedName]*run{},
+		pending:    pending{turns: map[types.NamespacedName]due{}},
 	}
 	if e.verifyInterval > 0 {
 		c.sights = &sights{byXR: map[types.NamespacedName]*sight{}}
@@ -108,7 +110,7 @@ func newController(e *Engine, name string, kind schema.GroupVersionKind) *Contro
 
 // build makes the controller-runtime controller, whose queue the engine feeds.
 func (c *Controller) build(o ControllerOptions) (func(context.Context) error, error) {
-	reconciler := o.Reconciler(c)
+	var reconciler reconcile.Reconciler = beginner{o.Reconciler(c), &c.pending}
 	if c.sights != nil {
 		reconciler = seer{reconciler, c.sights}
 	}

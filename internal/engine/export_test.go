@@ -3,6 +3,12 @@
 
 package engine
 
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
 // What tests of the order of runs compare.
 const (
 	PriorityResync  = priorityResync
@@ -10,3 +16,17 @@ const (
 )
 
 var PriorityAfter = priorityAfter
+
+// Pending are the XRs of a queue, and how each was asked to have its turn.
+type Pending struct{ pending }
+
+// NewPending returns those of an empty queue.
+func NewPending() *Pending { return &Pending{pending{turns: map[types.NamespacedName]due{}}} }
+
+// Ask says whether the queue is to be asked.
+func (p *Pending) Ask(xr types.NamespacedName, at time.Time, priority int) bool {
+	return len(p.ask(due{at: at, priority: priority}, []types.NamespacedName{xr})) > 0
+}
+
+// Begin begins the XR's run.
+func (p *Pending) Begin(xr types.NamespacedName) { p.begin(xr) }

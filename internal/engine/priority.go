@@ -4,13 +4,13 @@
 package engine
 
 import (
+	"math/bits"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // The order in which XRs run, if not all can at once: first those that something
@@ -22,7 +22,9 @@ import (
 // other XR wait behind all of them, each time. The order is by halves of a minute, each
 // of which is a priority, and not by time, since the queue knows nothing but priorities.
 // An XR that waits gets on: each event that finds it waiting finds it longer without a
-// run. What a user does to an XR, and what else can't be its own doing, is first anyway.
+// run. The more XRs an event wakes, the less their rest counts, so that whom few things
+// concern does not wait for those that everything does. What a user does to an XR, and
+// what else can't be its own doing, is first anyway.
 const (
 	priorityEvent   = 0
 	priorityResync  = handler.LowPriority
@@ -34,8 +36,10 @@ const (
 	halves = 8
 )
 
-// priorityAfter returns the priority of an XR that last ran so long ago.
-func priorityAfter(rest time.Duration) int {
+// priorityAfter returns the priority of an XR that last ran so long ago, and that is
+// woken together with as many, itself included.
+func priorityAfter(rest time.Duration, crowd int) int {
+	rest /= time.Duration(bits.Len(uint(crowd)))
 	below := 0
 	for limit := longRest; rest < limit && below < halves; limit /= 2 {
 		below++
@@ -49,28 +53,29 @@ type turn struct {
 	priority int
 }
 
-// turnOfLocked is that of an XR that an event wakes. One whose circuit is open has to
-// wait for its time.
-func (c *Controller) turnOfLocked(xr types.NamespacedName, cause *Cause, now time.Time) turn {
+// turnOfLocked is that of an XR that an event wakes, with the others of a crowd. One
+// whose circuit is open has to wait for its time.
+func (c *Controller) turnOfLocked(xr types.NamespacedName, cause *Cause, crowd int, now time.Time) turn {
 	r, ok := c.runs[xr]
 	if !ok {
 		return turn{priority: priorityEvent}
 	}
 	t := turn{after: r.wait(cause, now), priority: priorityEvent}
 	if !cause.free && !cause.byUser {
-		t.priority = priorityAfter(now.Sub(r.started))
+		t.priority = priorityAfter(now.Sub(r.started), crowd)
 	}
 	return t
 }
 
 // enqueueFor asks for a run of each XR because of an event. The queue keeps an XR
 // once, and takes the earliest time and the highest priority that anybody asked for.
+// It is not asked for what it knows.
 func (c *Controller) enqueueFor(cause *Cause, xrs []types.NamespacedName) {
 	now := time.Now()
 	turns := map[turn][]types.NamespacedName{}
 	c.mu.Lock()
 	for _, xr := range xrs {
-		t := c.turnOfLocked(xr, cause, now)
+		t := c.turnOfLocked(xr, cause, len(xrs), now)
 		turns[t] = append(turns[t], xr)
 	}
 	c.mu.Unlock()
@@ -87,10 +92,7 @@ func (c *Controller) addAfter(after time.Duration, priority int, xrs ...types.Na
 	default:
 		return // whatever runs later reads what is there by then
 	}
-	requests := make([]reconcile.Request, 0, len(xrs))
-	for _, xr := range xrs {
-		c.sights.ask(xr)
-		requests = append(requests, reconcile.Request{NamespacedName: xr})
-	}
-	c.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: ptr.To(priority)}, requests...)
+	news := c.pending.ask(due{at: time.Now().Add(after), priority: priority}, xrs)
+	c.sights.ask(news)
+	c.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: ptr.To(priority)}, news...)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crosswatch-io/crosswatch/internal/dependency"
 )
@@ -64,13 +65,15 @@ func (s *sights) of(name types.NamespacedName) *sight {
 	return one
 }
 
-func (s *sights) ask(name types.NamespacedName) {
+func (s *sights) ask(requests []reconcile.Request) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(name).asked = true
+	for _, r := range requests {
+		s.of(r.NamespacedName).asked = true
+	}
 }
 
 func (s *sights) begin(name types.NamespacedName) {

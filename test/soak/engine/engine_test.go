@@ -16,7 +16,9 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/test/soak"
 	"github.com/crosswatch-io/crosswatch/test/watchserver"
 )
@@ -95,9 +97,13 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	must(t, err)
 	s := &trial{t: t, seed: seed, server: server, script: soak.NewScript(seed, server), patience: patience, foundBefore: foundByChecker(t)}
 	s.faults = newFaults(s.script, server)
-	s.operator, err = operate(server, &s.said)
+	s.operator, err = operate(server, s.reconciler)
 	must(t, err)
 	return s
+}
+
+func (s *trial) reconciler(c *engine.Controller) reconcile.Reconciler {
+	return &reconciler{controller: c, server: s.server, said: &s.said, ordering: newOrdering()}
 }
 
 func (s *trial) end() {
@@ -152,7 +158,7 @@ func (s *trial) suffer(times int) {
 func (s *trial) restart() {
 	must(s.t, s.operator.stop())
 	var err error
-	s.operator, err = operate(s.server, &s.said)
+	s.operator, err = operate(s.server, s.reconciler)
 	must(s.t, err)
 }
 

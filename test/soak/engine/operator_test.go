@@ -36,14 +36,13 @@ const verifyInterval = 3 * time.Second
 
 // operator is a real engine with a controller for each kind of XR.
 type operator struct {
-	engine *engine.Engine
-	server *watchserver.Server
-	said   *sync.Map
-	stop   func() error
+	engine     *engine.Engine
+	reconciler func(*engine.Controller) reconcile.Reconciler
+	stop       func() error
 }
 
 // operate starts an operator that knows nothing yet.
-func operate(server *watchserver.Server, said *sync.Map) (*operator, error) {
+func operate(server *watchserver.Server, reconciler func(*engine.Controller) reconcile.Reconciler) (*operator, error) {
 	cfg := server.Config()
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -64,7 +63,7 @@ func operate(server *watchserver.Server, said *sync.Map) (*operator, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
-	o := &operator{engine: e, server: server, said: said, stop: func() error {
+	o := &operator{engine: e, reconciler: reconciler, stop: func() error {
 		cancel()
 		err := <-done
 		httpClient.CloseIdleConnections()
@@ -85,9 +84,7 @@ func (o *operator) start(kind string) error {
 		MaxConcurrentReconciles: 8,
 		// Nothing is retried: see reconciler.
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Hour, time.Hour),
-		Reconciler: func(c *engine.Controller) reconcile.Reconciler {
-			return &reconciler{controller: c, server: o.server, said: o.said, ordering: newOrdering()}
-		},
+		Reconciler:  o.reconciler,
 	})
 	return err
 }
