@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crosswatch-io/crosswatch/internal/dependency"
 	"github.com/crosswatch-io/crosswatch/internal/engine"
 	"github.com/crosswatch-io/crosswatch/internal/store"
 )
@@ -47,7 +48,7 @@ func (a *aggregated) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	a.lists++
 	var items string
 	if a.value != "" {
-		items = fmt.Sprintf(`{"kind":"Reading","apiVersion":"%s/v1","metadata":{"namespace":"default","name":"a"},"value":%q}`, aggregatedGroup, a.value)
+		items = fmt.Sprintf(`{"kind":"Reading","apiVersion":"%s/v1","metadata":{"namespace":"default","name":"a","labels":{"of":"heat"}},"value":%q}`, aggregatedGroup, a.value)
 	}
 	_, _ = fmt.Fprintf(rw, `{"kind":"ReadingList","apiVersion":"%s/v1","metadata":{},"items":[%s]}`, aggregatedGroup, items)
 }
@@ -104,16 +105,18 @@ func TestAKindThatCanBeListedAndNotWatchedIsPolled(t *testing.T) {
 	if info.Objects != 1 || !strings.Contains(info.Message, "listed about once a minute") {
 		t.Errorf("the watch does not say what it does: %+v", info)
 	}
+	_, err = c.Require(t.Context(), otherXR, requires(dependency.Reference{GVK: readings, Labels: map[string]string{"of": "heat"}}))
+	must(t, err)
 	w.ranBefore(c, marker)
 
 	listed := a.listed()
 	a.set("2")
-	w.expect(someXR)
+	w.expect(someXR, otherXR)
 	if got := informer.Get("default", "a"); got == nil || got.Object["value"] != "2" {
 		t.Errorf("got %v to read, want the object with value 2", got)
 	}
-	a.set("")
-	w.expect(someXR)
+	a.set("") // all that a list can tell is that it is gone; what it was, only the watch knows
+	w.expect(someXR, otherXR)
 	if more := a.listed() - listed; more > 6 {
 		t.Errorf("the kind was listed %d times", more)
 	}
