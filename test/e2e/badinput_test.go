@@ -11,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
@@ -158,37 +155,4 @@ func TestARequirementWithoutAKindIsNamed(t *testing.T) {
 			w.ready(xr)
 		})
 	}
-}
-
-func TestARequirementOfAKindThatDoesNotExistIsNamedAndItsArrivalWakesTheXR(t *testing.T) {
-	w := newWorld(t)
-	w.operate(retryAfter(time.Hour))
-	late := schema.GroupVersionKind{Group: "late.crosswatch.io", Version: "v1", Kind: "Late"}
-	w.function("hopeful", func(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
-		rsp := respond.To(req)
-		respond.Require(rsp, "it", respond.Selector{APIVersion: late.GroupVersion().String(), Kind: late.Kind})
-		respond.Ready(rsp, fnv1.Ready_READY_TRUE)
-		return rsp, nil
-	})
-	kind := w.shared(sample)
-	w.compose(kind, step("hopeful", nil))
-	xr := w.xr(kind, "xr", nil)
-	w.fails(xr, "hopeful", `"it"`, "Late")
-
-	preserve := true
-	w.create(&apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "lates." + late.Group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: late.Group,
-			Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "lates", Kind: late.Kind},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: &preserve,
-				}},
-			}},
-		},
-	})
-	w.ready(xr)
 }

@@ -11,12 +11,17 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	v1 "github.com/crosswatch-io/crosswatch/api/apiextensions/v1"
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
 	"github.com/crosswatch-io/crosswatch/cmd/crosswatch/app"
+	"github.com/crosswatch-io/crosswatch/test/functions"
 	"github.com/crosswatch-io/crosswatch/test/functions/respond"
 )
 
@@ -94,4 +99,65 @@ func TestAnXRDThatGetsAnotherSchemaOrIsMadeAgainAtOnceWithOneMissesNothing(t *te
 	xr = w.xr(kind, "xr", spec)
 	w.eventually("the XR to be composed", w.has(xr, "two", "status", "value"))
 	w.promptly("a change after all that", change("three"), w.has(xr, "three", "status", "value"))
+}
+
+// late is a kind that is not there before a test creates its CRD.
+var late = schema.GroupVersionKind{Group: "late.crosswatch.io", Version: "v1", Kind: "Late"}
+
+func lateCRD() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "lates." + late.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: late.Group,
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "lates", Kind: late.Kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: late.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}},
+			}},
+		},
+	}
+}
+
+// hopeful is a function that requires every late object, and composes one.
+func hopeful(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
+	rsp := respond.To(req)
+	apiVersion := late.GroupVersion().String()
+	respond.Require(rsp, "it", respond.Selector{APIVersion: apiVersion, Kind: late.Kind})
+	respond.Desire(rsp, "own", map[string]any{
+		"apiVersion": apiVersion, "kind": late.Kind, "metadata": map[string]any{"name": functions.XR(req).Name},
+	}, fnv1.Ready_READY_TRUE)
+	return rsp, nil
+}
+
+// Case A4: XRs wait for a kind, and once it has gone again neither they nor their
+// XRD do: not for the watch that has lost it, nor for what can't be read any more.
+func TestA4AKindThatXRsDependOnMayComeAfterThemAndGoBeforeTheirXRD(t *testing.T) {
+	w := newWorld(t)
+	w.operate(retryAfter(time.Hour))
+	w.function("hopeful", hopeful)
+	kind := w.define("Bereft")
+	w.compose(kind, step("hopeful", nil))
+	xr := w.xr(kind, "xr", nil)
+	missing := []string{"hopeful", `"it"`, late.Kind}
+	w.fails(xr, missing...)
+	crd := lateCRD()
+	w.create(crd)
+	w.ready(xr)
+
+	w.remove(crd)
+	w.fails(xr, missing...)
+	w.fails(w.xr(kind, "younger", nil), missing...)
+	start := time.Now()
+	w.remove(definition(kind.Kind, v1.ScopeNamespaced, anyFields))
+	took := time.Since(start).Round(time.Millisecond)
+	t.Logf("the XRD was gone after %s", took)
+	if took > 10*time.Second {
+		t.Errorf("the XRD was gone after %s, want seconds", took)
+	}
+	if n := w.counted("crosswatch_watches", map[string]string{"state": "NotFound"}); n != 0 {
+		t.Errorf("%.0f watches are left of kinds that are not there", n)
+	}
 }
