@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fnv1 "github.com/crosswatch-io/crosswatch/api/fn/v1"
+	watchv1alpha1 "github.com/crosswatch-io/crosswatch/api/watch/v1alpha1"
 	"github.com/crosswatch-io/crosswatch/test/installation"
 )
 
@@ -121,7 +123,25 @@ func reached(value int) func(*unstructured.Unstructured) (bool, string) {
 	}
 }
 
-func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
+// accounts waits until the replica that leads says of each kind that XRs depend on
+// what has come of its watch, once it knows what each XR depends on.
+func (w *world) accounts(leader string, want map[string]watchv1alpha1.WatchState) {
+	w.t.Helper()
+	total := &watchv1alpha1.DependencyWatchStatus{}
+	total.Name = watchv1alpha1.NameCluster
+	w.eventually("the watches of "+leader, func() (bool, string) {
+		w.must(w.admin.Get(w.t.Context(), key(total), total))
+		states := map[string]watchv1alpha1.WatchState{}
+		for _, k := range total.Status.Kinds {
+			states[k.Kind] = k.Watch
+		}
+		by, xrs := total.Status.Operator, total.Status.Composites
+		return by != nil && by.Leader == leader && xrs.Tracked == xrs.Known && maps.Equal(states, want), fmt.Sprint(by, xrs, states)
+	})
+}
+
+// Case S12 is among what holds of each replica, however it came to lead.
+func TestS12AStandbyTakesOverUnderLoadWithEachKindWatchedOrReportedAndNoChangeLost(t *testing.T) {
 	const xrs = 200
 	w := newWorld(t)
 	first := w.run(time.Second)
@@ -136,6 +156,12 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 	w.create(cm)
 	all := w.crowd(kind, "xr", xrs, func(int) map[string]any { return map[string]any{"settings": "settings"} })
 	all.ready()
+	w.function("hopeful", hopeful)
+	other := w.shared(bystander)
+	w.compose(other, step("hopeful", nil))
+	w.fails(w.xr(other, "hopeless", nil), late.Kind)
+	watches := map[string]watchv1alpha1.WatchState{"ConfigMap": watchv1alpha1.WatchActive, late.Kind: watchv1alpha1.WatchNotFound}
+	w.accounts(firstName, watches)
 
 	stop := w.load(cm)
 	w.eventually("changes under load", func() (bool, string) { return reached(2)(w.live(all.xr(0))) })
@@ -145,6 +171,7 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 	w.eventually("the standby's first call", func() (bool, string) { return p.pause() > time.Second, p.pause().String() })
 	final := stop()
 	all.eventually("the last change", reached(final))
+	w.accounts(secondName, watches)
 	t.Logf("time without progress after the leader was killed: %s", p.pause().Round(time.Millisecond))
 	if p.pause() > takeover {
 		t.Errorf("no progress for %s after the leader was killed, want at most %s", p.pause(), takeover)
@@ -153,11 +180,12 @@ func TestAStandbyTakesOverUnderLoadAndNoChangeIsLost(t *testing.T) {
 	w.run(time.Second)
 	p.reset()
 	second.stop()
-	w.leads(secondName)
+	thirdName := w.leads(secondName)
 	update(w, cm, func(c *configMap) { c.Data["value"] = "handed over" })
 	w.eventually("a change after the hand-over", w.has(all.xr(0), "handed over", "status", "value"))
 	t.Logf("time without progress after the leader was stopped: %s", p.pause().Round(time.Millisecond))
 	if p.pause() > handover {
 		t.Errorf("no progress for %s after the leader was stopped, want at most %s", p.pause(), handover)
 	}
+	w.accounts(thirdName, watches)
 }
