@@ -318,10 +318,18 @@ func TestAControllerOfANameThatWasRemovedStartsWithoutARecord(t *testing.T) {
 	w.expect(name)
 	c.Begin(name)
 	c.Track(name, nil, []dependency.Requirement{requires(named(secrets, ns, "a"))})
+	leaving := w.create(configMaps, ns, "leaving", nil)
+	gone := types.NamespacedName{Namespace: ns, Name: "leaving"}
+	w.expect(gone)
+	c.Begin(gone)
 	w.engine.Remove("xrs")
+	must(t, w.client.Delete(t.Context(), leaving))
 
 	again := w.start("xrs", configMaps)
 	w.expect(name)
+	if ran := w.ranBefore(again, marker); slices.Contains(ran, gone) {
+		t.Error("an XR is remembered that went while there was no controller of the name")
+	}
 	again.Begin(name)
 	if got := again.Requirements(name, "step"); len(got) != 0 {
 		t.Errorf("the XR has requirements from before: %v", got)
