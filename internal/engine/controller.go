@@ -110,7 +110,7 @@ func newController(e *Engine, name string, kind schema.GroupVersionKind) *Contro
 
 // build makes the controller-runtime controller, whose queue the engine feeds.
 func (c *Controller) build(o ControllerOptions) (func(context.Context) error, error) {
-	var reconciler reconcile.Reconciler = beginner{o.Reconciler(c), &c.pending}
+	var reconciler reconcile.Reconciler = beginner{o.Reconciler(c), &c.pending, c.engine.busy}
 	if c.sights != nil {
 		reconciler = seer{reconciler, c.sights}
 	}

@@ -60,6 +60,7 @@ type Engine struct {
 	// failureTolerance is that of the Config.
 	failureTolerance time.Duration
 	verifyInterval   time.Duration
+	busy             busy
 	timing           store.Timing
 	breaker          breaker.Settings
 	log              logr.Logger
@@ -91,6 +92,7 @@ func New(c Config) *Engine {
 		sweepInterval:    c.SweepInterval,
 		failureTolerance: c.FailureTolerance,
 		verifyInterval:   c.VerifyInterval,
+		busy:             newBusy(),
 		timing:           c.Timing.OrDefaults(),
 		breaker:          c.Breaker,
 		log:              c.Log,

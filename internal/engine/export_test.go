@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,3 +31,18 @@ func (p *Pending) Ask(xr types.NamespacedName, at time.Time, priority int) bool 
 
 // Begin begins the XR's run.
 func (p *Pending) Begin(xr types.NamespacedName) { p.begin(xr) }
+
+// Busy bounds how many XRs run at once that ran just before.
+type Busy struct{ busy }
+
+// NewBusy returns one for the processors that there are.
+func NewBusy() Busy { return Busy{newBusy()} }
+
+// Slots is how many that are.
+func (b Busy) Slots() int { return cap(b.slots) }
+
+// Enter waits until the run may go on.
+func (b Busy) Enter(ctx context.Context) (leave func()) { return b.enter(ctx) }
+
+// Courtesy is how long that takes at most.
+const Courtesy = courtesy

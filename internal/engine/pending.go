@@ -62,20 +62,26 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func (p *pending) begin(xr types.NamespacedName) {
+// begin returns the priority with which the XR was asked to run, if it was.
+func (p *pending) begin(xr types.NamespacedName) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	turn := p.turns[xr]
 	delete(p.turns, xr)
+	return turn.priority
 }
 
-// beginner notes when the runs of XRs begin, before anything is read for them.
+// beginner begins the runs of XRs, before anything is read for them.
 type beginner struct {
 	reconcile.Reconciler
 
 	pending *pending
+	busy    busy
 }
 
 func (b beginner) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	b.pending.begin(req.NamespacedName)
+	if b.pending.begin(req.NamespacedName) == priorityBusy {
+		defer b.busy.enter(ctx)()
+	}
 	return b.Reconciler.Reconcile(ctx, req)
 }

@@ -30,6 +30,9 @@ const (
 	priorityResync  = handler.LowPriority
 	priorityBacklog = 2 * handler.LowPriority
 
+	// priorityBusy is that of an XR that ran just before.
+	priorityBusy = priorityEvent - halves
+
 	// longRest is how long an XR must not have run to be among the first.
 	longRest = time.Minute
 	// halves is how many times longRest is halved: down to about 0.2 s.
