@@ -23,7 +23,8 @@
 //	(e) A reference leaves the tracker only by the XR's own run: at its end, if
 //	    the run did not ask for it, or when the XR is gone.
 //	(f) The queue holds an XR that is added while it runs until that run has
-//	    ended, and then has it run again.
+//	    ended, and then has it run again. It is not asked for what it was asked
+//	    already (pending), which a run forgets before anything is read for it.
 //
 // Say that a run recorded a reference, read, and ended with the reference in the
 // XR's record; and that a change was stored by the informer that it read from.
@@ -31,7 +32,8 @@
 //   - Stored before the read: the run saw it.
 //   - Stored after the read: by (a) it is delivered later still, and so after the
 //     record and the registration (c). By (d) and (e) both are still there, so
-//     that (b) finds the XR, and by (f) it runs again.
+//     that (b) finds the XR, and by (f) it runs again: if the queue is not asked,
+//     the run for which it was asked has not begun to read.
 //
 // What remains is that a controller is stopped and started again, which runs each of
 // its XRs anew, and that the informer itself is replaced: its watch failed, its kind
@@ -57,11 +59,12 @@
 // XRs are enqueued, and those that are remembered and gone: so deletions that
 // nobody saw are found.
 //
-// How far XRs are slowed (circuit.go) and in what order they run (priority.go)
-// changes when a run comes, never whether.
+// How far XRs are slowed (circuit.go), in what order they run (priority.go) and how
+// many at once (busy.go) changes when a run comes, never whether.
 //
 // # Locks
 //
-// The order is Engine.mu, then Controller.mu or a tracker's own. No lock is held
-// while a request, a sync or a channel is waited for.
+// The order is Engine.mu, then Controller.mu or a tracker's own; under those of
+// pending, causes and sights, none is taken. No lock is held while a request, a sync
+// or a channel is waited for.
 package engine
