@@ -4,12 +4,9 @@
 package store
 
 import (
-	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -18,13 +15,6 @@ import (
 // too much to do: they are back soon after it is, and can be stopped meanwhile.
 func NewInformer(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	source := cache.ToListerWatcherWithContext(from)
-	nobody, silence := func(error) {}, Timing{}.OrDefaults().Silence
-	return cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return keepAsking(ctx, verbList, nobody, func() (runtime.Object, error) { return source.ListWithContext(ctx, o) })
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return keepWatching(ctx, silence, nobody, func() (watch.Interface, error) { return source.WatchWithContext(ctx, o) })
-		},
-	}, example, resync, indexers)
+	r := &requests{timing: Timing{}.OrDefaults(), failed: func(error) {}, list: source.ListWithContext, watch: source.WatchWithContext}
+	return cache.NewSharedIndexInformer(&cache.ListWatch{ListWithContextFunc: r.List, WatchFuncWithContext: r.Watch}, example, resync, indexers)
 }

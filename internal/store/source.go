@@ -6,7 +6,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -41,80 +40,43 @@ func Backoff() wait.Backoff {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Cap: 10 * time.Second, Steps: 1 << 16}
 }
 
-// source sends an informer's requests. No request of it lasts for ever, however
-// the API server behaves, and all end as soon as the informer is stopped.
+// source sends an informer's requests, which end as soon as it is stopped.
 type source struct {
-	client dynamic.ResourceInterface
-	kind   Kind
-	timing Timing
-	failed func(error)
+	*requests
+
+	kind Kind
 
 	once     sync.Once
 	watching chan struct{} // closed once, when the first watch is open
 }
 
 func newSource(client dynamic.Interface, kind Kind, t Timing, failed func(error)) *source {
+	resource := client.Resource(kind.Resource)
 	return &source{
-		client: client.Resource(kind.Resource), kind: kind, timing: t.OrDefaults(), failed: failed, watching: make(chan struct{}),
+		requests: &requests{
+			timing: t.OrDefaults(), failed: failed, watch: resource.Watch,
+			list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) },
+		},
+		kind: kind, watching: make(chan struct{}),
 	}
 }
 
 // listerWatcher is the source as a reflector wants it.
 func (s *source) listerWatcher(client dynamic.Interface) cache.ListerWatcher {
-	lw := &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
+	lw := &cache.ListWatch{ListWithContextFunc: s.List, WatchFuncWithContext: s.Watch}
 	if !s.kind.Watchable {
 		lw.WatchFuncWithContext = s.poll
 	}
 	return cache.ToListWatcherWithWatchListSemantics(lw, client)
 }
 
-func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return keepAsking(ctx, verbList, s.failed, func() (runtime.Object, error) {
-		ctx, cancel := context.WithTimeout(ctx, s.timing.List)
-		defer cancel()
-		return s.client.List(ctx, o)
-	})
-}
-
-func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	w, err := keepWatching(ctx, s.timing.Silence, s.failed, func() (watch.Interface, error) { return s.open(ctx, o) })
+// Watch implements a reflector's watch.
+func (s *source) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := s.requests.Watch(ctx, o)
 	if err == nil {
 		s.once.Do(func() { close(s.watching) })
 	}
 	return w, err
-}
-
-// open opens one watch. It ends after a time of its own, since permissions are
-// looked at only when a watch begins; and here, if the API server forgets to.
-func (s *source) open(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	lasts := s.timing.Watch/2 + rand.N(s.timing.Watch/2+1) //nolint:gosec // spreads what need not come at once
-	seconds := max(1, int64(lasts.Seconds()))
-	o.TimeoutSeconds = &seconds
-
-	ctx, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(s.timing.Answer, cancel)
-	w, err := s.client.Watch(ctx, o)
-	if err != nil {
-		late.Stop()
-		cancel()
-		return nil, err
-	}
-	late.Reset(time.Duration(seconds)*time.Second + s.timing.Answer)
-	return &bounded{Interface: w, late: late, cancel: cancel}, nil
-}
-
-// bounded is a watch whose request is given up when it is late.
-type bounded struct {
-	watch.Interface
-
-	late   *time.Timer
-	cancel context.CancelFunc
-}
-
-func (b *bounded) Stop() {
-	b.late.Stop()
-	b.cancel()
-	b.Interface.Stop()
 }
 
 // poll stands in for a watch where there is none: nothing happens until it is

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,4 +152,149 @@ func TestAWatchThatEndsAsSoonAsItBeginsIsAFailure(t *testing.T) {
 	if informer.List("", nil) != nil {
 		t.Error("there are objects")
 	}
+}
+
+const (
+	bookmark = `{"type":"BOOKMARK","object":{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"resourceVersion":"1"}}}`
+	broken   = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}}`
+	kindless = `{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"2"}}}`
+	expired  = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
+	tooLarge = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,
+		"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`
+)
+
+// scripted is an API server that answers lists, watches, and watches that are to send
+// all objects first, each as it was told; with no status, nothing comes for as long as
+// the client waits.
+type scripted struct {
+	list, watch, stream func(version string) (status int, body string)
+
+	lists, watches atomic.Int32
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	answer := s.list
+	switch {
+	case query.Get("sendInitialEvents") != "":
+		answer = s.stream
+	case query.Get("watch") != "":
+		s.watches.Add(1)
+		answer = s.watch
+	default:
+		s.lists.Add(1)
+	}
+	status, body := answer(query.Get("resourceVersion"))
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	recorder.WriteHeader(max(status, http.StatusOK))
+	_, _ = recorder.WriteString(body)
+	response := recorder.Result()
+	response.Request = r
+	if status == 0 {
+		response.Body = open{r}
+	}
+	return response, nil
+}
+
+func always(status int, body string) func(string) (int, string) {
+	return func(string) (int, string) { return status, body }
+}
+
+// start starts an informer of what the server has.
+func start(t *testing.T, s *scripted) (*store.Informer, <-chan struct{}) {
+	t.Helper()
+	h := listener{make(chan struct{}, 1)}
+	informer, err := store.Start(t.Context(), clientOf(t, s), widgets, h, store.Timing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(informer.Stop)
+	return informer, h.failed
+}
+
+func within(t *testing.T, what string, happens <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-happens:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("gave up waiting for %s", what)
+	}
+}
+
+func TestObjectsThatCannotBeStreamedAreListed(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string]string{"an error ends the stream": change + broken, "the stream ends": change} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &scripted{list: always(http.StatusOK, emptyList), watch: always(0, ""), stream: always(http.StatusOK, sent)}
+			informer, failed := start(t, s)
+			if sent == change {
+				within(t, "somebody to be told", failed) // and to give up: it may go on like that for ever
+				return
+			}
+			within(t, "the objects to be listed", informer.Synced())
+			if informer.List("", nil) != nil {
+				t.Error("there are objects that the list does not have")
+			}
+		})
+	}
+}
+
+// A bookmark tells of nothing, so that a watch which sends no more is as vain as one that
+// sends nothing.
+func TestAWatchThatBreaksAfterABookmarkIsAFailure(t *testing.T) {
+	t.Parallel()
+	s := &scripted{
+		list: always(http.StatusOK, emptyList), watch: always(http.StatusOK, bookmark+broken), stream: always(http.StatusBadRequest, ""),
+	}
+	_, failed := start(t, s)
+	within(t, "somebody to be told", failed)
+	within(t, "somebody to be told again", failed)
+	if n := s.watches.Load(); n > 3 {
+		t.Errorf("there were %d watches in two seconds", n)
+	}
+}
+
+func TestAnEventThatCannotBeReadIsPassedByWithAList(t *testing.T) {
+	t.Parallel()
+	relisted := make(chan struct{})
+	s := &scripted{watch: always(http.StatusOK, kindless), stream: always(http.StatusBadRequest, "")}
+	s.list = func(string) (int, string) {
+		if s.lists.Load() == 2 {
+			close(relisted)
+		}
+		return http.StatusOK, emptyList
+	}
+	start(t, s)
+	within(t, "another list", relisted)
+}
+
+// Once etcd was restored, the API server may never come to the version that was seen last.
+func TestAVersionThatTheAPIServerDoesNotComeToIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const newer = `{"apiVersion":"example.org/v1","kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[]}`
+	opened := make(chan struct{}, 1)
+	s := &scripted{stream: always(http.StatusBadRequest, "")}
+	s.list = func(version string) (int, string) {
+		switch version {
+		case "9":
+			return http.StatusGatewayTimeout, tooLarge
+		case "":
+			return http.StatusOK, emptyList
+		}
+		return http.StatusOK, newer
+	}
+	s.watch = func(version string) (int, string) {
+		if version == "9" {
+			return http.StatusGone, expired
+		}
+		select {
+		case opened <- struct{}{}:
+		default:
+		}
+		return 0, ""
+	}
+	start(t, s)
+	within(t, "a watch from an earlier version", opened)
 }

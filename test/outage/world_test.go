@@ -32,6 +32,8 @@ const (
 	// patience bounds what must happen. It is longer than the time after which a
 	// watch is tried again that failed for minutes.
 	patience = 60 * time.Second
+	// each is how much longer what happens to many XRs may take, for each of them.
+	each = 50 * time.Millisecond
 
 	group = "e2e.crosswatch.io"
 )
@@ -124,7 +126,7 @@ func (w *world) first(xr *unstructured.Unstructured) {
 // DependencyWatchStatus, that it knows and tracks that many XRs.
 func (w *world) counts(xrs int) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%d XRs to be known and tracked", xrs), func() (bool, string) {
+	w.within(patience+time.Duration(xrs)*each, fmt.Sprintf("%d XRs to be known and tracked", xrs), func() (bool, string) {
 		told := &watchv1alpha1.DependencyWatchStatus{}
 		w.must(client.IgnoreNotFound(w.admin.Get(w.t.Context(), client.ObjectKey{Name: w.name}, told)))
 		got := []int{
@@ -216,6 +218,12 @@ func (w *world) is(gvk schema.GroupVersionKind, name, kind, status string) map[s
 // eventually waits until ok is true. The second value says what was seen last.
 func (w *world) eventually(what string, ok func() (bool, string)) {
 	w.t.Helper()
+	w.within(patience, what, ok)
+}
+
+// within is eventually with another patience.
+func (w *world) within(most time.Duration, what string, ok func() (bool, string)) {
+	w.t.Helper()
 	const often = 50 * time.Millisecond
 	start := time.Now()
 	for {
@@ -223,7 +231,7 @@ func (w *world) eventually(what string, ok func() (bool, string)) {
 		if done {
 			return
 		}
-		if time.Since(start) > patience {
+		if time.Since(start) > most {
 			w.t.Fatalf("gave up waiting for %s; last seen: %s", what, seen)
 		}
 		<-time.After(often)
