@@ -146,9 +146,11 @@ func (f *fleet) blindly(do func()) {
 	f.t.Helper()
 	xrs := faults.All(faults.Resource(group, f.plural()), func(r faults.Request) bool { return r.Verb == "list" || r.Verb == "watch" })
 	away := f.inject(faults.Fault{Status: http.StatusServiceUnavailable, On: xrs})
-	if cluster.proxy.Cut(faults.Abruptly, xrs) == 0 {
-		f.t.Fatal("no watch was cut")
-	}
+	cluster.proxy.Cut(faults.Abruptly, xrs)
+	f.eventually("no XR to be watched", func() (bool, string) {
+		n := cluster.proxy.Watching(xrs)
+		return n == 0, fmt.Sprintf("%d watches", n)
+	})
 	do()
 	away.Heal()
 }

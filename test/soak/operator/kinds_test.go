@@ -137,7 +137,16 @@ func (k *kinds) forbid(ctx context.Context, kind string) error {
 
 // list lists a kind as the API server has it in memory.
 func (*kinds) list(ctx context.Context, client dynamic.Interface, kind string) ([]*unstructured.Unstructured, error) {
-	list, err := client.Resource(resourceOf(kind)).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	return list(ctx, client, kind, "0")
+}
+
+// now lists a kind as it is now.
+func (k *kinds) now(ctx context.Context, kind string) ([]*unstructured.Unstructured, error) {
+	return list(ctx, k.objects, kind, "")
+}
+
+func list(ctx context.Context, client dynamic.Interface, kind, version string) ([]*unstructured.Unstructured, error) {
+	list, err := client.Resource(resourceOf(kind)).List(ctx, metav1.ListOptions{ResourceVersion: version})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list kind %s: %w", kind, err)
 	}

@@ -55,6 +55,7 @@ const xrs = 12
 type trial struct {
 	t       *testing.T
 	seed    uint64
+	ended   bool // as it was meant to
 	cluster *cluster
 	objects *objects
 	script  *soak.Script
@@ -85,6 +86,7 @@ func soakOperator(t *testing.T, seed uint64, length time.Duration) {
 		s.stretch()
 		s.rest()
 	}
+	s.ended = true
 }
 
 func (s *trial) must(err error) {
@@ -151,7 +153,7 @@ func (s *trial) rest() {
 		s.cluster.server.Reset()
 		return
 	}
-	s.missed += len(wrong)
+	s.missed += max(1, len(wrong))
 	s.t.Errorf("%v after %d changes; withdrawn: %v, forbidden: %v", err, s.objects.changes(), s.cluster.kinds.withdrawn, s.cluster.kinds.forbidden)
 	for _, xr := range wrong {
 		s.t.Error(s.describe(model, xr))
@@ -161,7 +163,7 @@ func (s *trial) rest() {
 // look tells the model what objects there are of some kinds.
 func (s *trial) look(model soak.Model, kinds ...[]string) error {
 	for _, kind := range slices.Concat(kinds...) {
-		there, err := s.cluster.kinds.list(s.t.Context(), s.cluster.kinds.objects, kind)
+		there, err := s.cluster.kinds.now(s.t.Context(), kind)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -175,12 +177,21 @@ func (s *trial) wrong(model soak.Model) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, kind := range soak.XRKinds {
 		for _, xr := range model.Objects[soak.GVK(kind)] {
-			if s.saidBy(xr) != model.Expected(xr, composedOf(xr, soak.PlanOf(xr))) {
+			composed := composedOf(xr, soak.PlanOf(xr))
+			if s.saidBy(xr) != model.Expected(xr, composed) || s.leftover(model, xr, composed) {
 				out = append(out, xr)
 			}
 		}
 	}
 	return out
+}
+
+// leftover says that there is something the XR composed and does not any more. An XR
+// that sees nothing deletes nothing.
+func (s *trial) leftover(model soak.Model, xr *unstructured.Unstructured, composed []string) bool {
+	return s.saidBy(xr) != soak.Blind && slices.ContainsFunc(model.Objects[soak.GVK(soak.ComposedKind)], func(obj *unstructured.Unstructured) bool {
+		return strings.Contains(obj.GetName(), string(xr.GetUID())) && !slices.Contains(composed, obj.GetName())
+	})
 }
 
 // describe says what is wrong with an XR.
@@ -268,6 +279,9 @@ func (s *trial) report() {
 	}
 	s.t.Logf("%d faults; came to rest %d times, which took %s, %s at most; the lease changed hands %s times",
 		s.suffers, s.rests, s.resting.Round(time.Second), s.longest.Round(time.Millisecond), s.leaders())
+	if !s.ended {
+		s.t.Log("it did not come to its end: what follows does not say that nothing was missed")
+	}
 	soak.Report(s.objects.changes(), s.missed+found, s.seed)
 }
 
