@@ -136,6 +136,7 @@ func hopeful(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 // XRD do: not for the watch that has lost it, nor for what can't be read any more.
 func TestA4AKindThatXRsDependOnMayComeAfterThemAndGoBeforeTheirXRD(t *testing.T) {
 	w := newWorld(t)
+	w.provokesRefusals("lates") // what is composed of a kind that is going is refused as forbidden
 	w.operate(retryAfter(time.Hour))
 	w.function("hopeful", hopeful)
 	kind := w.define("Bereft")

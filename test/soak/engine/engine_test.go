@@ -52,7 +52,7 @@ type trial struct {
 }
 
 func TestTheEngineMissesNothing(t *testing.T) {
-	soakEngine(t, soak.Seed(t), 30*time.Second)
+	soakEngine(t, soak.Seed(t), 20*time.Second)
 }
 
 func TestSoakTheEngine(t *testing.T) {

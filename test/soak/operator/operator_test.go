@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestTheOperatorMissesNothing(t *testing.T) {
-	soakOperator(t, soak.Seed(t), 30*time.Second)
+	soakOperator(t, soak.Seed(t), 20*time.Second)
 }
 
 func TestSoakTheOperator(t *testing.T) {
