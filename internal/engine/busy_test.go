@@ -27,11 +27,15 @@ func TestAnXRThatRanJustBeforeWaitsForOthersOfItsLikeAndNotForLong(t *testing.T)
 	cancel()
 	busy.Enter(ended)() // returns although nobody leaves
 
-	entered := make(chan func())
-	go func() { entered <- busy.Enter(t.Context()) }()
 	leave[0]()
-	(<-entered)()
-	for _, l := range leave[1:] {
+	leave[0] = busy.Enter(t.Context())
+	if got := busy.Taken(); got != busy.Slots() {
+		t.Errorf("%d of %d slots are taken", got, busy.Slots())
+	}
+	for _, l := range leave {
 		l()
+	}
+	if got := busy.Taken(); got != 0 {
+		t.Errorf("%d slots are taken and nobody runs", got)
 	}
 }

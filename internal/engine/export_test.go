@@ -41,6 +41,9 @@ func NewBusy() Busy { return Busy{newBusy()} }
 // Slots is how many that are.
 func (b Busy) Slots() int { return cap(b.slots) }
 
+// Taken is how many of them somebody has.
+func (b Busy) Taken() int { return len(b.slots) }
+
 // Enter waits until the run may go on.
 func (b Busy) Enter(ctx context.Context) (leave func()) { return b.enter(ctx) }
 
