@@ -76,7 +76,7 @@ func newStorm(t *testing.T, dependants int) *storm {
 		trial: &trial{t: t, server: server, script: soak.NewScript(0, server)},
 		runs:  &runs{running: map[types.NamespacedName]int{}, count: map[types.NamespacedName]int{}},
 	}
-	newFaults(s.script, server)
+	s.faults = newFaults(s.script, server)
 	s.put("Thing", hot, "0")
 	for i := range unrelated {
 		s.put("Widget", strconv.Itoa(i), "0")
@@ -91,7 +91,6 @@ func newStorm(t *testing.T, dependants int) *storm {
 		must(t, s.operator.stop())
 		must(t, server.Close())
 	})
-	s.faults = &faults{script: s.script, server: server}
 	s.await("all XRs to say what there is", func() bool { return len(s.wrong()) == 0 })
 	return s
 }
